@@ -16,7 +16,7 @@ SHOWN = {
     "questions": "History",
     "repair": "By loop",
     "memory": "Answers kept",
-    "workers": "Busy and idle",
+    "workers": "Busy, waiting, idle",
 }
 
 

@@ -81,8 +81,13 @@ def test_a_worker_that_does_not_step_holds_its_loop_by_a_token(compiled_paths):
             assert found.waiting == INLET
             [held] = [holder for holder in found.holders if holder.worker == 1]
             assert (held.operator, held.port, held.is_token, held.count) == ("processor", OUTLET, True, 1)
+            # And the other one waits for it, as a question is not over there.
+            branch = loop.fork()
+            eventually(lambda: master.engine.use()[0].waited_s > 0.3)
             go_on.set()
+            assert branch.wait(60)
             assert loop.wait_idle(60)
+            eventually(lambda: not any(host.is_waiting() for host in master._hosts))
             [moved] = [holder for holder in loop.frontier().holders if holder.worker == 1 and holder.is_token]
             assert moved.time > held.time
         finally:

@@ -1,4 +1,4 @@
-"""Waiting for a condition that other threads bring about."""
+"""Waiting for a condition that other threads bring about, and how long a worker waits for the others."""
 
 from __future__ import annotations
 
@@ -6,8 +6,34 @@ import threading
 from collections.abc import Callable
 
 from ..clock import Clock, after
+from .engine_contract import Host
 
 _LOOK_S = 0.5
+_LEAST_S = 1e-5
+
+
+class WaitedFor:
+    """Lets a worker wait, and counts for how long it did although something was not done there; one worker's, on its thread.
+
+    Attributes
+    ----------
+    seconds
+        How long, so far; to be read from any thread.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.seconds = 0.0
+        self._clock = clock
+
+    def wait(self, host: Host, timeout_s: float) -> bool:
+        """See `Host.wait`."""
+        began_s = self._clock.monotonic()
+        came = host.wait(timeout_s)
+        passed_s = self._clock.monotonic() - began_s
+        # Who did not wait at all need not be asked, which takes longer.
+        if passed_s > _LEAST_S and host.is_waiting():
+            self.seconds += passed_s
+        return came
 
 
 class Waiting:

@@ -288,6 +288,12 @@ class WorkerHost:
         """Block until there may be something to do."""
         return bool(self._commands) or self._worker.wait(timeout_s)
 
+    def is_waiting(self) -> bool:
+        """Whether a branch is not over here, or a vertex of a main loop has work, so that others have to send something."""
+        return any(not branch.is_finished for branch in self._branches.values()) or any(
+            not part.traffic().is_idle for part in self._loops.values()
+        )
+
     def idle(self) -> None:
         """Tidy up the streams; called when nothing has come for a while."""
         for stream in self._streams.values():

@@ -229,7 +229,8 @@ class ReportingHost:
         self._report_failures = report_failures
         self._report = report
         self._was_busy = False
-        self.wait, self.idle, self.wake, self.close = host.wait, host.idle, host.wake, host.close
+        self.wait, self.is_waiting, self.idle = host.wait, host.is_waiting, host.idle
+        self.wake, self.close = host.wake, host.close
 
     def step(self) -> bool:
         """Step the host; report when it runs out of work, and what failed where it raises."""

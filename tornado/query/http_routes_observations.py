@@ -52,7 +52,8 @@ class ObservationBody(BaseModel):
     queries: dict[str, Any]
     process: dict[str, Any]
     workers: list[dict[str, Any]] = Field(
-        description="Of each what it has cost so far: `busy_s`, seconds of a core, and `sent_bytes` to others (null where they share memory)."
+        description="Of each so far: `busy_s`, seconds of a core; `waited_s`, in which it did nothing as others had to send something first; and "
+        "`sent_bytes` to others (null where they share memory)."
     )
     questions: int = Field(description="The number of the newest line of `GET /v1/observations/questions`.")
 

@@ -36,7 +36,7 @@ NOW, BRANCHES = EVENTS = "now", "branches"
 STREAM_COLUMNS = ("admitted", "not_read", "not_propagated")
 LOOP_COLUMNS = ("residual", "pending", "iteration", "updates", "prepares", "memory_bytes", "waves")
 WORKER_COLUMNS = ("applied", "waiting")
-USE_COLUMNS = ("busy_s", "sent_bytes")
+USE_COLUMNS = ("busy_s", "waited_s", "sent_bytes")
 BRANCH_COLUMNS = ("residual", "iteration", "updates")
 
 
