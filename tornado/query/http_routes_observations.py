@@ -108,7 +108,7 @@ def observation_routes(
             list[str] | None, Parameter(description="Only of these; may be given several times.")
         ] = None,
     ) -> Response:
-        """Look back: the numbers of `loops`, `streams`, `workers`, `use` (what workers cost) or `branches`, also of those that are gone."""
+        """Look back: the numbers of `loops`, `streams`, `workers`, `use` (what workers do with their time, and send) or `branches`, also of those that are gone."""
         refuse_unknown_parameters(request, ["names"])
         line = lines.get(of)
         if line is None:
