@@ -296,7 +296,8 @@ class ServiceLoop(KnownLoop[Connection]):
 
     def neighbours(self, vertex: int | str, *, limit: int = 50) -> Neighbourhood:
         """Look at the edges around a vertex as they are now, at most so many (1,000) in each direction."""
-        return Neighbourhood(self._connection.run(self._operations.neighbours(self.name, vertex, limit)))
+        found = self._connection.run(self._operations.neighbours(self.name, vertex, limit))
+        return Neighbourhood(found)
 
     def frontier(self) -> Document:
         """Look at which timestamp the loop stands, and who holds it there: worker, operator, and token or message."""
