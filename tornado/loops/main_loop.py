@@ -505,10 +505,6 @@ class MainLoop:
         """Raise what made the loop fail, if anything did."""
         self._parts.raise_failure()
 
-    def edge_count(self) -> int:
-        """How many edges the graph has."""
-        return self.statistics().edges
-
     def branch_numbers(self) -> Collection[int]:
         """Of the branches that run."""
         return list(self._branches)
