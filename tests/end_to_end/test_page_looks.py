@@ -55,3 +55,6 @@ def _ask(page):
     page.get_by_role("button", name="Ask").click()
     page.get_by_role("region", name="Ways").wait_for(timeout=60_000)
     page.locator(".graph canvas").first.wait_for()
+    page.get_by_role("button", name="Draw it").click()
+    page.get_by_role("region", name="Edges around").wait_for()
+    page.get_by_label("Around 14").locator("canvas").first.wait_for()
