@@ -64,6 +64,7 @@ def _watch(page, service):
     costs = page.page.get_by_role("region", name="What workers cost")
     costs.wait_for()
     assert costs.get_by_role("columnheader").all_inner_texts()[:4] == ["Worker", "Busy", "Waiting", "Idle"]
+    page.wait_for("line: sent to others, up to")
     victims = workers_of(service.pid)
     assert len(victims) >= 2, victims
     os.kill(victims[0].pid, signal.SIGKILL)

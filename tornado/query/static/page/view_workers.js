@@ -114,12 +114,14 @@ function TimeLine({lanes, times, newest, what, least = 1, speak}) {
   const length = Math.max(1e-9, times[times.length - 1] - begin);
   const x = (place) => (times[place] - begin) / length * WIDTH;
   const top = Math.max(least, ...lanes.flatMap((lane) => lane.speeds.filter((one) => one !== null)));
+  const most = Math.max(0, ...lanes.flatMap((lane) => (lane.sent || []).filter(isNumber)));
+  const caption = most ? `${what}; line: sent to others, up to ${bytes(most)}/s` : what;
   const gone = lanes.filter((lane) => lane.set < newest);
   const said = workers.map((worker) => `worker ${worker}: ${plural(lanes.filter((lane) => lane.worker === worker).length, "process", "processes")} so far`).join(", ");
   return html`
     <div class="lanes">
       <ul aria-hidden="true">${workers.map((worker) => html`<li>${worker}</li>`)}</ul>
-      <svg viewBox="0 0 ${WIDTH} ${workers.length * LANE}" preserveAspectRatio="none" role="img" aria-label="${what} over time; ${said}">
+      <svg viewBox="0 0 ${WIDTH} ${workers.length * LANE}" preserveAspectRatio="none" role="img" aria-label="${caption} over time; ${said}">
         ${lanes.map((lane) => {
           const base = (workers.indexOf(lane.worker) + 1) * LANE - 4;
           const y = (speed) => (base - speed / top * (LANE - 10)).toFixed(1);
@@ -130,11 +132,12 @@ function TimeLine({lanes, times, newest, what, least = 1, speak}) {
             <line x1=${from} x2=${to} y1=${base} y2=${base} />
             ${points.length ? html`<polygon points="${points[0].split(",")[0]},${base} ${points.join(" ")} ${points[points.length - 1].split(",")[0]},${base}" />` : null}
             ${above.length ? html`<polygon class="waits" points="${above.map(([place, , high]) => `${x(place).toFixed(1)},${y(high)}`).join(" ")} ${above.reverse().map(([place, low]) => `${x(place).toFixed(1)},${y(low)}`).join(" ")}" />` : null}
+            ${most ? html`<polyline points=${lane.sent.map((sent, place) => isNumber(sent) ? `${x(place).toFixed(1)},${(base - sent / most * (LANE - 10)).toFixed(1)}` : null).filter(Boolean).join(" ")} />` : null}
             ${lane.set < newest ? html`<line class="end" x1=${to} x2=${to} y1=${base - LANE + 8} y2=${base + 3} />` : null}
           </g>`;
         })}
       </svg>
-      <div class="ends"><span>${time(begin)}</span><span>${what}, up to ${speak(top)}</span><span>${time(times[times.length - 1])}</span></div>
+      <div class="ends"><span>${time(begin)}</span><span>${caption.replace(what, `${what}, up to ${speak(top)}`)}</span><span>${time(times[times.length - 1])}</span></div>
     </div>
     ${gone.length ? html`<p class="note">Gone: ${gone.map((lane) => `worker ${lane.worker} (${lane.set + 1}. set), last seen ${time(times[lane.last])}, after ${seconds(times[lane.last] - times[lane.first])}`).join("; ")}</p>` : null}`;
 }
