@@ -25,7 +25,7 @@ class Host(Protocol):
         ...
 
     def is_waiting(self) -> bool:
-        """Whether something is not done here that cannot go on before others have sent something; asked after `wait`, by its thread."""
+        """Whether something is not done here that cannot go on before others have sent something; asked before `wait`, by its thread."""
         ...
 
     def idle(self) -> None:
