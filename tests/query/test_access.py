@@ -6,6 +6,8 @@ import httpx
 import pytest
 
 from tests.query.conftest import eventually, start_roads
+from tornado.errors import Forbidden
+from tornado.query.callers import NOBODY
 from tornado.query.http import HttpServer
 from tornado.query.http_access import NEEDS, About
 from tornado.query.token_file import TokenFile
@@ -250,6 +252,12 @@ def test_what_has_no_route_needs_a_token_too(ask):
     assert ask("PATCH", "/v1/loops/roads", WRITER).status_code == 405
 
 
+def test_nobody_sees_and_changes_nothing_wherever_that_is_asked():
+    assert not NOBODY.sees("roads") and not NOBODY.writes
+    with pytest.raises(Forbidden):
+        NOBODY.require_all(["roads"], "this")
+
+
 def test_two_tokens_at_once_are_none(server):
     headers = [("Authorization", f"Bearer {READER}"), ("Authorization", f"Bearer {WRITER}")]
     assert httpx.get(f"{server.url}/v1/loops", headers=headers).status_code == 401
@@ -295,6 +303,15 @@ def test_a_ticket_stands_for_the_token_that_asked_for_it_once(ask):
     # It reads, whatever its token may.
     assert ask("DELETE", f"/v1/loops/roads?ticket={ticket(WRITER)}").status_code == 401
     assert ask("GET", "/v1/queries", READER, params={"ticket": "none", "limit": 1}).status_code == 200
+
+
+def test_a_ticket_is_worth_what_its_token_is_worth_now(ask, path):
+    given = [ask("POST", "/v1/tickets", token).json()["ticket"] for token in (READER, ROADS)]
+    path.write_text(
+        LINES.replace(f"read {READER}\n", "").replace(f"write {ROADS} roads", f"write {ROADS} lanes")
+    )
+    assert ask("GET", f"/v1/loops?ticket={given[0]}").status_code == 401
+    assert [loop["name"] for loop in ask("GET", f"/v1/loops?ticket={given[1]}").json()["loops"]] == ["lanes"]
 
 
 def test_a_ticket_runs_out(fake, clock, open_service):
