@@ -1,5 +1,6 @@
 """Rejected rows are shown whatever their columns hold, and a long one costs no more than what is shown of it."""
 
+import contextlib
 import decimal
 import json
 import os
@@ -57,6 +58,26 @@ def test_a_rejected_point_beside_a_column_of_any_type_costs_its_row_alone():
     parsed = parse_point_arrow(stream(pa.record_batch(columns)), Points(2))
     [rejection] = parsed.rejected
     assert json.loads(rejection.record)["seen"] == 1
+
+
+def months(body):
+    """The body with the unit of its intervals changed to months, of which Python can make none."""
+    for place in range(len(body)):
+        if body[place] == 2:
+            changed = body[:place] + b"\0" + body[place + 1 :]
+            with contextlib.suppress(pa.ArrowException, OSError):
+                if "month_interval" in str(pa.ipc.open_stream(changed).schema.field("seen").type):
+                    return changed
+    raise AssertionError("there is no unit in the schema")
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_interval_that_python_has_no_scalar_for_is_passed_over(nested):
+    interval = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+    seen = pa.StructArray.from_arrays([interval], names=["in"]) if nested else interval
+    body = stream(pa.record_batch({"id": [1], "features": [[0.1, float("nan")]], "seen": seen}))
+    [rejection] = parse_point_arrow(months(body), Points(2)).rejected
+    assert json.loads(rejection.record)["seen"] == ({"in": "…"} if nested else "…")
 
 
 def test_of_lists_in_lists_only_the_first_entries_are_shown():

@@ -22,7 +22,7 @@ def row_text(table: pa.Table, columns: Sequence[str], row: int) -> str:
     """Return a row as JSON of some columns, without the rest of what is very long; of those that nobody asked for, several may have one name."""
     names = table.column_names
     shown = _Shown()
-    fields = {name: shown.of(table.column(names.index(name))[row]) for name in columns if name in names}
+    fields = {name: shown.at(table.column(names.index(name)), row) for name in columns if name in names}
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -32,10 +32,16 @@ class _Shown:
     def __init__(self) -> None:
         self._left = _MOST_ENTRIES
 
-    def of(self, entry: pa.Scalar) -> Any:
-        """Return an entry, and what is in it."""
-        kind = entry.type
+    def at(self, entries: Any, place: int) -> Any:
+        """Return the entry at a place, and what is in it."""
         self._left -= 1
+        try:
+            return self._of(entries[place])
+        except NotImplementedError:  # an interval of months: there is no such scalar in Python
+            return _REST
+
+    def _of(self, entry: pa.Scalar) -> Any:
+        kind = entry.type
         if not entry.is_valid:
             return None
         if pa.types.is_struct(kind):
@@ -43,7 +49,7 @@ class _Shown:
         if isinstance(entry, pa.ListScalar):  # of every kind of lists, and maps
             return self._entries(entry.values, pairs=pa.types.is_map(kind))
         if _stands_for_another(kind):
-            return self.of(entry.value)
+            return self._of(entry.value)
         if pa.types.is_floating(kind):
             return float(entry.as_py())  # those of 16 bits are NumPy's in some releases
         if _is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind):
@@ -56,10 +62,10 @@ class _Shown:
 
     def _entries(self, values: pa.Array, *, pairs: bool) -> list[Any]:
         shown: list[Any] = []
-        for entry in values:
+        for place in range(len(values)):
             if self._left <= 0:
                 return [*shown, _REST]
-            shown.append(list(self._fields(entry).values()) if pairs else self.of(entry))
+            shown.append(list(self._fields(values[place]).values()) if pairs else self.at(values, place))
         return shown
 
     def _fields(self, entry: pa.StructScalar) -> dict[str, Any]:
@@ -68,7 +74,7 @@ class _Shown:
             if self._left <= 0:
                 return shown | {_REST: _REST}
             # By its place, since several may have one name.
-            shown[entry.type.field(place).name] = self.of(entry[place])
+            shown[entry.type.field(place).name] = self.at(entry, place)
         return shown
 
 
