@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import InternalError, NotSupported, Unresponsive
 from ..graph import PartitionMap
 from ..points import EvolvingPoints
-from ..timely import Dataflow, Fabric, Scope, Worker
+from ..timely import Dataflow, Fabric, Holder, Scope, Worker, holders
 from .kind import PartPlan, kind_named
 from .part import (
     AdoptingMain,
@@ -211,6 +211,10 @@ class LoopHost(Protocol):
         """A loop's part on this worker, when it is installed."""
         ...
 
+    def holders(self, number: int) -> list[Holder]:
+        """What holds back the frontier of a loop, as this worker knows; nothing where it has no part of it."""
+        ...
+
     def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
         """(loop, branch, error) of what failed on this worker."""
         ...
@@ -261,6 +265,11 @@ class WorkerHost:
         """A loop's processor on this worker; to be read only."""
         return self._loops.get(number)
 
+    def holders(self, number: int) -> list[Holder]:
+        """See `LoopHost`; from any thread, also while the worker's own is at work or hangs."""
+        dataflow = self._dataflows.get(number)
+        return [] if dataflow is None else holders(dataflow)
+
     def step(self) -> bool:
         """Take commands, then step the dataflows."""
         did = bool(self._commands)
@@ -279,6 +288,12 @@ class WorkerHost:
     def wait(self, timeout_s: float) -> bool:
         """Block until there may be something to do."""
         return bool(self._commands) or self._worker.wait(timeout_s)
+
+    def is_waiting(self) -> bool:
+        """Whether a branch is not over here, or a vertex of a main loop has work, so that others have to send something."""
+        return any(not branch.is_finished for branch in self._branches.values()) or any(
+            not part.traffic().is_idle for part in self._loops.values()
+        )
 
     def idle(self) -> None:
         """Tidy up the streams; called when nothing has come for a while."""

@@ -17,6 +17,7 @@ from ..engine import ClusterEngine, error_of
 from ..errors import WorkerLost
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
+from ..timely import Holder
 from ..value_types import Ids, Mask, ValueArray, Worst
 from .host import (
     Admit,
@@ -263,6 +264,10 @@ class RemoteHost:
     def loop(self, number: int) -> RemoteMain | None:
         """A loop's part on this worker."""
         return self._installed.get(number)
+
+    def holders(self, number: int) -> list[Holder]:
+        """See `LoopHost`."""
+        return [Holder(*one) for one in self.ask(("holders", number))]
 
     @property
     def losses(self) -> int:
