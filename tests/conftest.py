@@ -19,7 +19,10 @@ from tornado.config import cache_dir
 # How long one example takes, or is made, depends on what else runs, and on who stops the process for a while; what is promised of time
 # says so itself (`promised.py`).
 hypothesis.settings.register_profile(
-    "no deadline", hypothesis.settings(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "no deadline",
+    hypothesis.settings(),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("no deadline")
 
