@@ -189,16 +189,21 @@ class Jumping(ManualClock):
 
 
 def test_a_clock_that_jumps_back_brings_nothing_back_and_makes_nothing_late():
-    clock = Jumping()
-    with Master(KeptStore(), 1, clock=clock) as master:
+    clock, store = Jumping(), KeptStore()
+    with Master(store, 1, clock=clock) as master:
         loop = started(master, "10s")
         arriving(loop, clock, src=1)
         clock.behind = timedelta(days=3)
         arriving(loop, clock, src=2, after_s=1)
         assert sources_of(loop) == [1, 2]
+    with Master(store, 1, clock=clock) as master:
+        loop = started(master, "10s")
+        assert sources_of(loop) == [1, 2]
+        arriving(loop, clock, src=3, after_s=1)
         clock.behind = timedelta(0)
-        arriving(loop, clock, src=3, after_s=9.5)
-        assert sources_of(loop) == [3]  # the second one counts as of when the first came
+        arriving(loop, clock, src=4, after_s=8.5)
+        assert sources_of(loop) == [4]  # the others count as of when the first came
+        assert loop.stream.offsets() == {"http": 4, "window": 3}
         assert loop.stream.window.described()["late"] == 0
 
 
