@@ -173,8 +173,11 @@ class StreamPart:
 
     def use_blocks(self, block_bits: int) -> None:
         """Have blocks of ids belong to workers; there are no vertices yet."""
+        self._settle(block_bits)
+
+    def _settle(self, block_bits: int) -> None:
         self.partition = replace(self.partition, block_bits=block_bits, is_open=False)
-        self.graph.use_blocks(self.partition)
+        self.graph.settle(self.partition)
 
     @property
     def is_backed_up(self) -> bool:
@@ -187,7 +190,9 @@ class StreamPart:
         return bool(self._commands)
 
     def admit(self, share: Share) -> None:
-        """Put a share into the sequence."""
+        """Put a share into the sequence; from the first one on the map is not open any more."""
+        if self.partition.is_open:
+            self._settle(self.partition.block_bits)
         self._commands.append(share)
         self._wake()
 
