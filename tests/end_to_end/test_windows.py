@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.end_to_end.running import NDJSON, Service, run, told
+from tests.end_to_end.running import NDJSON, Service, run, run_here, told
 from tests.loops.test_windows_on_real_streams import distances, inside, some_late, stream_of
 from tests.shortened import in_soak
 from tornado.records.timed_edges import TimedEdges
@@ -99,6 +99,19 @@ def test_a_window_that_is_none_is_refused_with_what_one_is(tmp_path, width):
     )
     assert code == 2
     assert f"'{width}'" in said and "1000000" in said
+
+
+def test_without_a_column_of_times_edges_are_in_since_they_came(tmp_path):
+    (tmp_path / "edges.csv").write_text("src,dst,weight\n1,2,1.0\n2,3,1.0\n")
+    code, events = run_here(
+        tmp_path,
+        *["--edges", tmp_path / "edges.csv", "--window", "1h", "--output", tmp_path / "out.csv"],
+        *["--store", "memory:"],
+    )
+    assert code == 0
+    result = next(event for event in events if event["event"] == "result")
+    assert result["snapshot"]["offsets"] == {"edges.csv": 2, "window": 0}
+    assert (tmp_path / "out.csv").read_text().splitlines()[1:] == ["1,0.0", "2,1.0", "3,2.0"]
 
 
 def test_a_column_of_times_that_is_not_there_is_told(tmp_path):

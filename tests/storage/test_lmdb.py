@@ -149,6 +149,13 @@ def test_a_loop_whose_first_version_failed_is_none(tmp_path, monkeypatch, is_cle
         assert store.loops() == ["rails", "roads"]
 
 
+def test_whoever_is_told_that_it_is_written_has_it_on_the_disk(tmp_path):
+    """No kill shows it, only a loss of power would."""
+    with LmdbStore(tmp_path) as store:
+        flags = store._folder._open().flags()
+    assert (flags["sync"], flags["metasync"], flags["map_async"]) == (True, True, False)
+
+
 def test_a_page_overwritten_on_the_disk_is_corrupt_and_the_others_can_be_read(tmp_path):
     page = np.random.default_rng(3).bytes(300_000)
     with LmdbStore(tmp_path) as store:
