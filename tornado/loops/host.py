@@ -340,7 +340,7 @@ class WorkerHost:
             case UseBlocks():
                 begun = self._streams.get(command.stream)
                 if begun is not None:
-                    cast("StreamPart", begun).use_blocks(command.block_bits)
+                    cast("StreamPart", begun).settle(command.block_bits)
             case Fork():
                 self._fork(command)
             case Stop():

@@ -171,11 +171,8 @@ class StreamPart:
         if reader.hears_back == self._reverse and self._reverse not in wanted:
             self.graph.end_reverse()
 
-    def use_blocks(self, block_bits: int) -> None:
-        """Have blocks of ids belong to workers; there are no vertices yet."""
-        self._settle(block_bits)
-
-    def _settle(self, block_bits: int) -> None:
+    def settle(self, block_bits: int) -> None:
+        """Have blocks of ids belong to workers, or with 0 single ids; there are no vertices yet."""
         self.partition = replace(self.partition, block_bits=block_bits, is_open=False)
         self.graph.settle(self.partition)
 
@@ -192,7 +189,7 @@ class StreamPart:
     def admit(self, share: Share) -> None:
         """Put a share into the sequence; from the first one on the map is not open any more."""
         if self.partition.is_open:
-            self._settle(self.partition.block_bits)
+            self.settle(self.partition.block_bits)
         self._commands.append(share)
         self._wake()
 

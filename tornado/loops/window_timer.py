@@ -41,9 +41,8 @@ def expire_by_itself(
                 continue
             try:
                 expire()
-            except (
-                StoreError
-            ) as error:  # it is tried again, and a disk that stays full must not fill the log too
+            except StoreError as error:
+                # It is tried again, and a disk that stays full must not fill the log too.
                 if reported != (reported := str(error)):
                     _log.warning("edges stay in stream %s beyond their time: %s", stream, error)
             except TornadoError as error:
