@@ -306,12 +306,19 @@ class Session:
         UnknownLoop
             When none has that name.
         """
-        served = self.service.served(self.service.loop(name))
+        loop = self.service.loop(name)
+        served = self.service.served(loop)
         with self._membership:
             self._started.remove(served.name, name)  # first: it must not be there again
             self.master.remove(name)
         self.service.forget_loop(name)
-        if not any(loop.stream_name == served.name for loop in self.master.loops.values()):
+        self._end_where_left(served, loop)
+
+    def _end_where_left(self, served: ServedStream, reader: MainLoopView) -> None:
+        """End what is served of a stream whose last loop has left; one that joined just before has it go on, named or not yet."""
+        try:
+            reader.stream.require_open()
+        except ConnectionLost:
             self.service.end_stream(served)
 
     def _served(
@@ -334,7 +341,14 @@ class Session:
     ) -> LoopHandle:
         started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
         program = _with_numbers(program, self.service.codec_of(stream))
-        loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
+        readers = [loop for loop in list(self.master.loops.values()) if loop.stream_name == stream]
+        served = [(self.service.served(loop), loop) for loop in readers[:1]]
+        try:
+            loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
+        except BaseException:
+            for one, reader in served:  # the others may have been removed while it was being started
+                self._end_where_left(one, reader)
+            raise
         if started is not None:
             try:
                 self.service.served(loop).checkpoints_by(self.service.clock).pass_refused(program)
