@@ -341,13 +341,13 @@ class Session:
     ) -> LoopHandle:
         started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
         program = _with_numbers(program, self.service.codec_of(stream))
-        readers = [loop for loop in list(self.master.loops.values()) if loop.stream_name == stream]
-        served = [(self.service.served(loop), loop) for loop in readers[:1]]
+        reader = next((loop for loop in list(self.master.loops.values()) if loop.stream_name == stream), None)
+        served = None if reader is None else self.service.served(reader)
         try:
             loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
         except BaseException:
-            for one, reader in served:  # the others may have been removed while it was being started
-                self._end_where_left(one, reader)
+            if served is not None and reader is not None:
+                self._end_where_left(served, reader)  # it may have been removed while the new one was being started
             raise
         if started is not None:
             try:
