@@ -346,8 +346,8 @@ class Session:
         try:
             loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
         except BaseException:
-            if served is not None and reader is not None:
-                self._end_where_left(served, reader)  # it may have been removed while the new one was being started
+            if served is not None and reader is not None:  # which may have been removed meanwhile
+                self._end_where_left(served, reader)
             raise
         if started is not None:
             try:
