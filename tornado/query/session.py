@@ -53,6 +53,7 @@ from .stream_handle import StreamHandle
 from .vertex_placement import placement_of
 
 if TYPE_CHECKING:
+    from ..loop_views import MainLoopView
     from ..loops.new_loop import NewLoop
     from ..loops.rescaling import Rescaled
     from .http import HttpServer
