@@ -14,7 +14,6 @@ Everything that was opened is closed in the opposite order when the `with` block
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -59,8 +58,6 @@ if TYPE_CHECKING:
     from .http import HttpServer
     from .server_certificate import ServerCertificate
     from .token_file import TokenFile
-
-_log = logging.getLogger(__name__)
 
 
 class Session:
@@ -374,7 +371,7 @@ class Session:
         for started in self._started.of(served.name):
             if started.name in taken:
                 continue
-            on_refused = partial(_say_not_started, served.name, started)
+            on_refused = partial(started.say_refused, served.name)
             try:
                 program = program_with(load_program(started.app).kind, started.parameters, codec)
             except CallerError as error:
@@ -596,10 +593,3 @@ def session_on(
 def _with_numbers(program: Any, codec: IdCodec) -> Any:
     """Return a program with each vertex that it names as the number that its loop knows it by."""
     return with_interned_vertices(program, codec.interner) if isinstance(codec, StringIds) else program
-
-
-def _say_not_started(stream: str, started: StartedLoop, error: CallerError) -> None:
-    _log.warning(
-        "loop %s (%s) of stream %s is not there again, and the others go on: %s",
-        *(started.name, started.app, stream, error),
-    )
