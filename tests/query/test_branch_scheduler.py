@@ -6,7 +6,7 @@ import pytest
 
 from tornado.clock import ManualClock
 from tornado.query.branch_scheduler import BranchScheduler
-from tornado.query.query import Query
+from tornado.query.query import Ending, Query, QueryState
 from tornado.query.request import QueryRequest
 
 numbers = itertools.count()
@@ -61,3 +61,20 @@ def test_a_group_is_stopped_at_the_earliest_deadline_of_its_queries(scheduler, d
     assert place(scheduler, asked(at=7, deadline_s=deadlines[1])) == (group, False)
     assert group.deadline_at_s == pytest.approx(98.0 + group.queries[0].submitted_s)
     assert not group.suits(group.key, asked(at=7, deadline_s=200.0))
+
+
+def test_a_query_that_has_ended_keeps_no_branch_that_is_forked_for_it_a_moment_later():
+    query = asked()
+    query.finish(Ending(state=QueryState.CANCELLED))
+    query.run_on("a branch, and with it all its values")
+    assert query.branch is None
+
+
+def test_a_group_whose_branch_was_lost_is_as_new_for_those_that_have_time_left(scheduler):
+    late, stays = asked(at=7, deadline_s=98.0), asked(at=7, deadline_s=100.0)
+    group, _ = place(scheduler, late)
+    place(scheduler, stays)
+    group.branch, group.stopped_by, group.ended = "lost", "deadline", True
+    group.begin_again([stays])
+    assert (group.branch, group.queries, group.deadline_at_s) == (None, [stays], stays.deadline_at_s)
+    assert place(scheduler, asked(at=7, deadline_s=100.0)) == (group, False)

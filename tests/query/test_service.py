@@ -230,14 +230,6 @@ def timed(request, open_service):
         yield service, clock
 
 
-@pytest.fixture
-def slow(fake):
-    """A loop whose branches wait for `fake.gate`."""
-    loop = start_roads(fake)
-    fake.gate.clear()
-    return loop
-
-
 def test_a_deadline_ends_with_the_best_value_so_far(fake, clock, slow, open_service):
     query = ask(open_service(fake), vertices=(1, 3), deadline_s=30)
     clock.advance(29)
@@ -254,32 +246,6 @@ def test_a_deadline_ends_with_the_best_value_so_far(fake, clock, slow, open_serv
 def test_an_iteration_cap_ends_with_the_best_value_so_far(fake, slow, open_service):
     status = answer(open_service(fake), max_iterations=3).status()
     assert (status.state, status.stopped_by) == (QueryState.DEADLINE, "max_iterations")
-
-
-def test_a_deadline_before_the_iteration_cap_is_what_has_stopped_it(fake, clock, slow, open_service):
-    query = ask(open_service(fake), max_iterations=10**9, deadline_s=30)
-    clock.advance(30)
-    eventually(lambda: query.state.is_final)
-    assert query.status().stopped_by == "deadline"
-
-
-def test_a_query_that_is_cancelled_while_it_is_forked_for_cancels_the_branch_and_does_not_keep_it(
-    fake, slow, open_service, monkeypatch
-):
-    service, fork = open_service(fake), slow.fork
-
-    def meanwhile(*arguments, **options):
-        [query] = service.queries()
-        service.cancel(query.id)
-        return fork(*arguments, **options)
-
-    monkeypatch.setattr(slow, "fork", meanwhile)
-    query = ask(service)
-    assert query.state is QueryState.CANCELLED
-    assert query.branch is None
-    [branch] = slow.branches
-    assert branch.wait(20)
-    eventually(lambda: branch.released and service.statistics().branches_running == 0)
 
 
 def test_cancelling_the_last_query_cancels_its_branch_and_frees_it(fake, slow, open_service):
@@ -449,57 +415,6 @@ def test_a_branch_that_fails_fails_its_queries_with_its_error(fake, open_service
     assert query.state is QueryState.FAILED
     assert query.error is fake.branch_error
     eventually(lambda: loop.branches[0].released)
-
-
-def fork_mended(fake, loop, monkeypatch):
-    """Have branches end well that are forked from now on."""
-    fork = loop.fork
-
-    def mended(*arguments, **options):
-        fake.branch_error = None
-        return fork(*arguments, **options)
-
-    monkeypatch.setattr(loop, "fork", mended)
-
-
-def test_a_branch_whose_workers_are_lost_is_forked_again(fake, slow, open_service, monkeypatch):
-    query = ask(open_service(fake), vertices=(3,))
-    fake.branch_error = WorkerLost("the workers were lost")
-    fork_mended(fake, slow, monkeypatch)
-    fake.gate.set()
-    assert query.wait(20)
-    assert rows(query) == {3: 3.0}
-    assert len(slow.branches) == 2
-
-
-def test_a_branch_whose_workers_are_lost_is_not_forked_again_for_those_whose_time_is_over(
-    fake, clock, slow, open_service
-):
-    service = open_service(fake)
-    query = ask(service, deadline_s=30)
-    fake.branch_error = WorkerLost("the workers were lost")
-    clock.advance(30)
-    eventually(lambda: query.state.is_final and service.statistics().branches_running == 0)
-    assert (query.state, query.status().stopped_by, query.answer) == (QueryState.DEADLINE, "deadline", None)
-    assert len(slow.branches) == 1
-
-
-def test_who_has_time_left_when_workers_are_lost_has_it_though_others_of_the_branch_have_none(
-    fake, clock, slow, open_service, monkeypatch
-):
-    service = open_service(fake, branches=1)
-    first = ask(service)
-    late, stays = (ask(service, vertices=(3,), deadline_s=seconds) for seconds in (100, 104))
-    service.cancel(first.id)
-    eventually(lambda: stays.state is QueryState.RUNNING)
-    fake.branch_error = WorkerLost("the workers were lost")
-    fork_mended(fake, slow, monkeypatch)
-    clock.advance(101)
-    eventually(lambda: late.state is QueryState.DEADLINE and len(slow.branches) == 3)
-    eventually(lambda: stays.state is QueryState.RUNNING)
-    fake.gate.set()
-    assert stays.wait(20)
-    assert (stays.state, rows(stays)) == (QueryState.CONVERGED, {3: 3.0})
 
 
 def test_a_fork_that_breaks_fails_the_query_and_frees_its_place(fake, open_service):
