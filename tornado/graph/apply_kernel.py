@@ -29,6 +29,8 @@ from .graph_columns import (
 from .graph_kernel import find_edge, insert_edge, remove_edge
 from .rows_kernel import hash_id, reverse_of, row_of
 
+_IDS_AHEAD = 16  # whose places in the table are fetched before their turn
+
 
 @nb.njit(cache=True)
 def note_known(graph, row):
@@ -48,7 +50,10 @@ def apply_mentions(graph, identifiers):
 @nb.njit(cache=True, nogil=True)
 def make_rows(graph, identifiers):
     """Rows for vertex ids that may have none, in their order."""
+    mask = np.uint64(graph.counters[TABLE_MASK])
     for i in range(identifiers.size):
+        following = identifiers[min(i + _IDS_AHEAD, identifiers.size - 1)]
+        prefetch(graph.table, np.int64(hash_id(following) & mask))
         row_of(graph, identifiers[i])
 
 

@@ -7,6 +7,7 @@ class owns the columns, keeps room for what the next batch may need, and reclaim
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -46,8 +47,10 @@ ROW_RECORD = np.dtype(
 _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
 _CLOSE_TOGETHER = 16  # times as many ids as there are, from the least to the greatest
+_ROWS_AT_ONCE = 1 << 13
 _SLIDE_FUEL = 60_000
 _FEW_EDGES = 1 << 20  # for which a thread is not worth it
+_POPULATED = 1 << 19  # entries of lists that have memory put under them ahead: 16 MiB
 _MOST_GROWTH = 64.0
 _OF_EACH_EDGE = ("edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position")
 
@@ -122,6 +125,8 @@ class EvolvingGraph:
         self._advised_rows = 0
         self._advised_slots = 0
         self._expected = 0
+        self._populated = 0  # entries of lists that have memory under them, or are about to
+        self._populating: threading.Thread | None = None
         self._unplaced = 0  # vertices of this worker that a placement lacks
 
     @property
@@ -155,6 +160,7 @@ class EvolvingGraph:
             while size < wanted * 2:
                 size *= 2
             table = reserve(size, np.int32)
+            advise_huge_pages(table, size)  # it is looked at all over
             self._kernel.fill_table(self.columns.ids, table, int(counters[names.ROWS]))
             self._replace(table=table)  # readers of the old table still find all old rows
         self.make_list_room(records)
@@ -193,7 +199,7 @@ class EvolvingGraph:
             return
         self._expected = edges
         self._advise_slots(edges)
-        populate([getattr(self.columns, name) for name in _OF_EACH_EDGE], edges)
+        self._populate(0, edges)
 
     def apply(
         self,
@@ -206,6 +212,7 @@ class EvolvingGraph:
         *,
         is_both_ways: bool = False,
         is_load: bool = False,
+        is_growing: bool = False,
     ) -> int:
         """Apply records ``first .. stop``, as far as there is room for what they leave behind.
 
@@ -223,15 +230,20 @@ class EvolvingGraph:
             nothing: the lists may have gone since, or workers that took the place of lost ones never had any.
         is_load
             Whether they are of those that are expected, see `expect`, and no loop is to hear of them one by one.
+        is_growing
+            Whether many edges are coming, beside those that are there: then lists get more room at once, and memory ahead.
 
         Returns
         -------
         The index of the first record that was not applied.
         """
         self.make_room(stop - first)
+        if is_growing:
+            self._populate_ahead()
         if self._partition.placed is not None:
             self._make_placed_rows(np.concatenate([sources[first:stop], targets[first:stop]]))
         both_ways = is_both_ways or self._reverse is not None
+        self.columns.counters[names.GROWING] = is_growing
         self.columns.counters[names.LOADING] = self._growth() if is_load and self._reverse is None else 0
         apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
@@ -249,10 +261,15 @@ class EvolvingGraph:
         ids : int64[n]
             Vertices that records are about to name; only read.
         """
-        new = ids[self.rows_of(ids) < 0]
-        if len(new):
-            self.make_room_for(new)
-            self._kernel.make_rows(self.addresses, _ascending(new))
+        # In order, one row after another is looked up faster than those that are there are sorted out.
+        named = _in_order(ids) if len(ids) else ids
+        if named is None:
+            named = np.unique(ids[self.rows_of(ids) < 0])
+        if self._partition.placed is not None:
+            self._make_placed_rows(named)
+        for first in range(0, len(named), _ROWS_AT_ONCE):
+            self.make_room(min(_ROWS_AT_ONCE, len(named) - first))
+            self._kernel.make_rows(self.addresses, named[first : first + _ROWS_AT_ONCE])
 
     def _growth(self) -> int:
         edges = max(1, int(self.columns.counters[names.EDGES]))
@@ -454,6 +471,7 @@ class EvolvingGraph:
             columns.in_start, columns.in_capacity, self._kernel.slide_in_lists, names.IN_END, in_slots
         )
         counters[names.COMPACTING] = 0
+        self._populated = 0
         if self._reverse is not None:
             yield from self._reverse.sliding()
 
@@ -482,9 +500,10 @@ class EvolvingGraph:
         while following < order.size:
             following, position = slide(self.addresses, order, starts, following, position, _SLIDE_FUEL)
             yield True
+        nothing_came = int(counters[end]) == old_end
         for column in slots:
-            release_pages(column, position, old_end)
-        if int(counters[end]) == old_end:
+            release_pages(column, position, max(old_end, self._populated) if nothing_came else old_end)
+        if nothing_came:
             counters[end] = position
         else:
             give(self.addresses, position, old_end - position)
@@ -539,6 +558,19 @@ class EvolvingGraph:
             self.columns
         )  # in place: the graph of reverse lists refers to them there
 
+    def _populate_ahead(self) -> None:
+        """Have memory under what the lists take next, where they are large; a thread puts it there while they are written."""
+        counters = self.columns.counters
+        used = int(max(counters[names.OUT_END], counters[names.IN_END]))
+        is_over = self._populating is None or not self._populating.is_alive()
+        if used >= _FEW_EDGES and used + _POPULATED // 2 > self._populated and is_over:
+            self._populate(max(used, self._populated), used + _POPULATED)
+
+    def _populate(self, first: int, stop: int) -> None:
+        self._populated = stop
+        columns = [getattr(self.columns, name) for name in _OF_EACH_EDGE]
+        self._populating = populate(columns, stop, first=first)
+
     def _advise(self) -> None:
         """Huge pages for columns that have become large."""
         counters = self.columns.counters
@@ -557,10 +589,16 @@ class EvolvingGraph:
 
 
 def _ascending(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each id once, in order; without sorting where they lie close together."""
+    """Each id once, in order."""
+    named = _in_order(ids)
+    return np.unique(ids) if named is None else named
+
+
+def _in_order(ids: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Each id once, in order, without sorting; None where they do not lie close together."""
     first, last = int(ids.min()), int(ids.max())
     if last - first > _CLOSE_TOGETHER * len(ids):
-        return np.unique(ids)
+        return None
     are_there = np.zeros(last - first + 1, np.bool_)
     are_there[ids - first] = True
     return np.flatnonzero(are_there) + first
