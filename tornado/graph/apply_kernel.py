@@ -29,8 +29,6 @@ from .graph_columns import (
 from .graph_kernel import find_edge, insert_edge, remove_edge
 from .rows_kernel import hash_id, reverse_of, row_of
 
-_IDS_AHEAD = 16  # whose places in the table are fetched before their turn
-
 
 @nb.njit(cache=True)
 def note_known(graph, row):
@@ -40,20 +38,32 @@ def note_known(graph, row):
         graph.known_as[row] = graph.counters[KNOWN_ROWS]
 
 
+@nb.njit(cache=True)
+def fetch_rows(graph, identifiers, first):
+    """Have memory fetched that looking up the rows of the next vertices reads: of all of them at once."""
+    stop = min(identifiers.size, first + AHEAD)
+    mask = np.uint64(graph.counters[TABLE_MASK])
+    for i in range(first, stop):
+        prefetch(graph.table, np.int64(hash_id(identifiers[i]) & mask))
+    for i in range(first, stop):
+        prefetch(graph.ids, max(0, np.int64(graph.table[np.int64(hash_id(identifiers[i]) & mask)]) - 1))
+
+
 @nb.njit(cache=True, nogil=True)
 def apply_mentions(graph, identifiers):
     """Vertices that are named without an edge that ends here."""
     for i in range(identifiers.size):
+        if i % AHEAD == 0:
+            fetch_rows(graph, identifiers, i)
         note_known(graph, row_of(graph, identifiers[i]))
 
 
 @nb.njit(cache=True, nogil=True)
 def make_rows(graph, identifiers):
     """Rows for vertex ids that may have none, in their order."""
-    mask = np.uint64(graph.counters[TABLE_MASK])
     for i in range(identifiers.size):
-        following = identifiers[min(i + _IDS_AHEAD, identifiers.size - 1)]
-        prefetch(graph.table, np.int64(hash_id(following) & mask))
+        if i % AHEAD == 0:
+            fetch_rows(graph, identifiers, i)
         row_of(graph, identifiers[i])
 
 
