@@ -293,7 +293,7 @@ class StreamPart:
         if first == 0:
             self._order_rows(batch, share.mentioned)
             is_large = len(batch) >= _IN_BULK and _DENSE * len(batch) >= self.graph.rows
-            self._is_growing = is_large and 4 * np.count_nonzero(batch.op == INSERT) >= 3 * len(batch)
+            self._is_growing = is_large and 4 * int(np.count_nonzero(batch.op == INSERT)) >= 3 * len(batch)
             if is_large:
                 share.batch = batch = _by_sources(batch)
         if len(share.mentioned):
