@@ -184,7 +184,7 @@ def test_while_much_comes_short_lists_get_room_for_more_and_a_compaction_takes_b
         moves[is_growing] = [
             turn for turn, (one, following) in enumerate(itertools.pairwise(starts), 1) if one != following
         ]
-    assert [turn for turn in moves[True] if turn <= 8] == [4, 8], moves
+    assert [turn for turn in moves[True] if turn <= 8] == [2, 4, 8], moves
     assert [turn for turn in moves[False] if turn <= 8] == [2, 3, 4, 6, 8], moves
     assert [turn for turn in moves[True] if turn > 8] == [turn for turn in moves[False] if turn > 8], moves
     graphs[True].compact()
@@ -211,6 +211,15 @@ def test_memory_is_put_under_lists_ahead_while_they_grow_and_given_back_with_a_c
     graph.compact()
     assert graph._populated == 0
     assert graph.statistics().edges == 3 << 13
+
+
+def test_a_new_list_gets_room_for_more_than_a_pair_only_where_there_are_as_many_edges_as_vertices():
+    graph = EvolvingGraph(PartitionMap.even(1))
+    chain = np.arange(10, dtype=np.int64)
+    for sources, targets, room in ((chain, chain + 1, 2), (chain, chain, 4), (chain + 20, chain, 4)):
+        graph.apply(sources, targets, np.ones(10), np.ones(10, np.int8), 0, 10, is_growing=True)
+        assert set(graph.columns.out_capacity[graph.rows_of(sources)].tolist()) == {room}
+        graph.apply(sources, targets, np.ones(10), np.ones(10, np.int8), 0, 10, is_growing=True)
 
 
 @pytest.mark.parametrize("spread", [1, 3, 1_000_000_007])

@@ -272,9 +272,10 @@ class EvolvingGraph:
             named = np.unique(ids[self.rows_of(ids) < 0])
         if self._partition.placed is not None:
             self._make_placed_rows(named)
-        for first in range(0, len(named), _ROWS_AT_ONCE):
-            self.make_room(min(_ROWS_AT_ONCE, len(named) - first))
-            self._kernel.make_rows(self.addresses, named[first : first + _ROWS_AT_ONCE])
+        at_once = _ROWS_AT_ONCE if self.rows else max(1, len(named))  # all are new to a graph without any
+        for first in range(0, len(named), at_once):
+            self.make_room(min(at_once, len(named) - first))
+            self._kernel.make_rows(self.addresses, named[first : first + at_once])
 
     def _growth(self) -> int:
         edges = max(1, int(self.columns.counters[names.EDGES]))

@@ -40,7 +40,7 @@ from .graph_columns import (
 from .rows_kernel import bucket_of, find_row, hash_id, place_row
 
 _ROWS_AHEAD = 16  # whose places in the table are fetched before their turn
-_FIRST_ROOM = 4  # entries of a new list while much is coming
+_FIRST_ROOM = 4  # entries of a list at least that grows while much is coming
 _SHORT = 8  # lists that have twice the room then; of longer ones that would be memory, which costs more than moving them
 _BLOCK = 64  # entries compared at once while an edge is searched; the compiler turns the comparison into vector instructions
 
@@ -157,7 +157,12 @@ def take_in_block(graph, size_class):
 @nb.njit(cache=True)
 def room_for(graph, length):
     """How many entries a list gets that is full. A short one of a graph that grows is not moved for each edge more."""
-    if length < _SHORT and graph.counters[GROWING]:
+    # Where there is an edge for a vertex at most, as in a chain or a tree, most lists stay as short as they begin.
+    if (
+        graph.counters[GROWING]
+        and length < _SHORT
+        and (length or graph.counters[EDGES] >= graph.counters[ROWS])
+    ):
         return max(np.int64(_FIRST_ROOM), 2 * length)
     return length + 1 if length < 2 else length + (length >> 2) + 1
 
