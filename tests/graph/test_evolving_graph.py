@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tornado.graph.evolving_graph
+import tornado.graph.list_memory
 from tornado import EdgeBatch
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.graph import graph_columns as names
@@ -104,7 +105,7 @@ def test_the_graph_is_that_of_the_model_at_every_version_leased(seed, monkeypatc
 def test_a_graph_that_comes_in_bulk_is_the_one_that_comes_edge_by_edge_and_goes_on_as_that(
     seed, expected, monkeypatch
 ):
-    monkeypatch.setattr(tornado.graph.evolving_graph, "_FEW_EDGES", 0)
+    monkeypatch.setattr(tornado.graph.list_memory, "FEW_EDGES", 0)
     twin = Twin(seed, vertices=40)
     twin.graph.expect(expected)
     for _ in range(3):
@@ -127,7 +128,7 @@ def test_a_graph_that_comes_in_bulk_is_the_one_that_comes_edge_by_edge_and_goes_
 
 
 def test_with_more_to_come_lists_grow_less_often(monkeypatch):
-    monkeypatch.setattr(tornado.graph.evolving_graph, "_FEW_EDGES", 0)
+    monkeypatch.setattr(tornado.graph.list_memory, "FEW_EDGES", 0)
     ends = {}
     ids = np.arange(100, dtype=np.int64)
     for expected in (0, 6_400):
@@ -152,8 +153,8 @@ def test_a_graph_that_grows_much_is_that_of_the_model_and_what_came_while_it_is_
     seed, monkeypatch
 ):
     monkeypatch.setattr(tornado.graph.evolving_graph, "_SLIDE_FUEL", 200)
-    monkeypatch.setattr(tornado.graph.evolving_graph, "_FEW_EDGES", 0)
-    monkeypatch.setattr(tornado.graph.evolving_graph, "_POPULATED", 1 << 12)
+    monkeypatch.setattr(tornado.graph.list_memory, "FEW_EDGES", 0)
+    monkeypatch.setattr(tornado.graph.list_memory, "_AHEAD", 1 << 12)
     monkeypatch.setattr(tornado.graph.evolving_graph, "_ROWS_AT_ONCE", 3)
     twin = Twin(seed, vertices=200)
     for _ in range(30):
@@ -192,13 +193,13 @@ def test_while_much_comes_short_lists_get_room_for_more_and_a_compaction_takes_b
 
 
 def test_memory_is_put_under_lists_ahead_while_they_grow_and_given_back_with_a_compaction(monkeypatch):
-    monkeypatch.setattr(tornado.graph.evolving_graph, "_FEW_EDGES", 1 << 10)
+    monkeypatch.setattr(tornado.graph.list_memory, "FEW_EDGES", 1 << 10)
     graph = EvolvingGraph(PartitionMap.even(1))
     ids = np.arange(1 << 13, dtype=np.int64)
     asked = []
-    putting = tornado.graph.evolving_graph.populate
+    putting = tornado.graph.list_memory.populate
     monkeypatch.setattr(
-        tornado.graph.evolving_graph,
+        tornado.graph.list_memory,
         "populate",
         lambda columns, stop, *, first: asked.append((first, stop)) or putting(columns, stop, first=first),
     )
@@ -206,10 +207,10 @@ def test_memory_is_put_under_lists_ahead_while_they_grow_and_given_back_with_a_c
         weights, ops = np.ones(len(ids)), np.ones(len(ids), np.int8)
         graph.apply(ids, np.roll(ids, turn), weights, ops, 0, len(ids), is_growing=turn > 0)
     (first, stop) = asked[0]  # more is asked for only when half of that is used
-    assert len(asked) == 1 and first >= 1 << 13 and stop == first + tornado.graph.evolving_graph._POPULATED
-    assert graph._populated == stop
+    assert len(asked) == 1 and first >= 1 << 13 and stop == first + tornado.graph.list_memory._AHEAD
+    assert graph._list_memory.stop == stop
     graph.compact()
-    assert graph._populated == 0
+    assert graph._list_memory.stop == 0
     assert graph.statistics().edges == 3 << 13
 
 

@@ -7,7 +7,6 @@ class owns the columns, keeps room for what the next batch may need, and reclaim
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arena import advise_huge_pages, populate, release_pages, reserve
+from ..arena import advise_huge_pages, release_pages, reserve
 from ..columns import RECORD_BYTES, addresses_of
 from ..errors import GraphTooLarge
 from . import graph_columns as names
@@ -28,6 +27,8 @@ from .graph_columns import (
     GraphColumns,
 )
 from .graph_module import graph_module
+from .id_order import ascending, in_order_unsorted
+from .list_memory import FEW_EDGES, ListMemory
 from .partition import PartitionMap
 
 MOST_ROWS = 1 << 29
@@ -46,11 +47,8 @@ ROW_RECORD = np.dtype(
 )
 _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
-_CLOSE_TOGETHER = 16  # times as many ids as there are, from the least to the greatest
 _ROWS_AT_ONCE = 1 << 13
 _SLIDE_FUEL = 60_000
-_FEW_EDGES = 1 << 20  # for which a thread is not worth it
-_POPULATED = 1 << 19  # entries of lists that have memory put under them ahead: 16 MiB
 _MOST_GROWTH = 64.0
 _OF_EACH_EDGE = ("edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position")
 
@@ -125,8 +123,7 @@ class EvolvingGraph:
         self._advised_rows = 0
         self._advised_slots = 0
         self._expected = 0
-        self._populated = 0  # entries of lists that have memory under them, or are about to
-        self._populating: threading.Thread | None = None
+        self._list_memory = ListMemory([getattr(self.columns, name) for name in _OF_EACH_EDGE])
         self._unplaced = 0  # vertices of this worker that a placement lacks
 
     @property
@@ -149,7 +146,7 @@ class EvolvingGraph:
         """
         counters = self.columns.counters
         wanted = int(counters[names.ROWS]) + 2 * records
-        slots = int(max(counters[names.OUT_END], counters[names.IN_END]))
+        slots = self._slots()
         if wanted > MOST_ROWS or slots > MOST_EDGE_SLOTS - MOST_EDGE_SLOTS // 4:
             raise GraphTooLarge(
                 f"{wanted} vertices and ghosts or {slots} places for edges are more than one worker can hold "
@@ -179,7 +176,7 @@ class EvolvingGraph:
         placed = self._partition.placed
         if not len(new) or placed is None:
             return
-        new = _ascending(new)
+        new = ascending(new)
         self.make_room(len(new))
         self._kernel.make_rows(self.addresses, new)
         owners = self._partition.owners_of(new)
@@ -194,12 +191,12 @@ class EvolvingGraph:
         self._advise()
 
     def expect(self, edges: int) -> None:
-        """Have memory under the lists of a graph that is empty, for so many edges that come soon; see `populate`."""
-        if self.columns.counters[names.EDGES] or edges <= max(_FEW_EDGES, self._expected):
+        """Have memory under the lists of a graph that is empty, for so many edges that come soon; see `ListMemory`."""
+        if self.columns.counters[names.EDGES] or edges <= max(FEW_EDGES, self._expected):
             return
         self._expected = edges
         self._advise_slots(edges)
-        self._populate(0, edges)
+        self._list_memory.put(0, edges)
 
     def apply(
         self,
@@ -239,7 +236,7 @@ class EvolvingGraph:
         """
         self.make_room(stop - first)
         if is_growing:
-            self._populate_ahead()
+            self._list_memory.put_ahead(self._slots())
         if self._partition.placed is not None:
             self._make_placed_rows(np.concatenate([sources[first:stop], targets[first:stop]]))
         both_ways = is_both_ways or self._reverse is not None
@@ -267,7 +264,7 @@ class EvolvingGraph:
             Vertices that records are about to name; only read.
         """
         # In order, one row after another is looked up faster than those that are there are sorted out.
-        named = _in_order(ids) if len(ids) else ids
+        named = in_order_unsorted(ids) if len(ids) else ids
         if named is None:
             named = np.unique(ids[self.rows_of(ids) < 0])
         if self._partition.placed is not None:
@@ -477,7 +474,7 @@ class EvolvingGraph:
             columns.in_start, columns.in_capacity, self._kernel.slide_in_lists, names.IN_END, in_slots
         )
         counters[names.COMPACTING] = 0
-        self._populated = 0
+        self._list_memory.stop = 0
         if self._reverse is not None:
             yield from self._reverse.sliding()
 
@@ -508,7 +505,7 @@ class EvolvingGraph:
             yield True
         nothing_came = int(counters[end]) == old_end
         for column in slots:
-            release_pages(column, position, max(old_end, self._populated) if nothing_came else old_end)
+            release_pages(column, position, max(old_end, self._list_memory.stop) if nothing_came else old_end)
         if nothing_came:
             counters[end] = position
         else:
@@ -564,18 +561,9 @@ class EvolvingGraph:
             self.columns
         )  # in place: the graph of reverse lists refers to them there
 
-    def _populate_ahead(self) -> None:
-        """Have memory under what the lists take next, where they are large; a thread puts it there while they are written."""
-        counters = self.columns.counters
-        used = int(max(counters[names.OUT_END], counters[names.IN_END]))
-        is_over = self._populating is None or not self._populating.is_alive()
-        if used >= _FEW_EDGES and used + _POPULATED // 2 > self._populated and is_over:
-            self._populate(max(used, self._populated), used + _POPULATED)
-
-    def _populate(self, first: int, stop: int) -> None:
-        self._populated = stop
-        columns = [getattr(self.columns, name) for name in _OF_EACH_EDGE]
-        self._populating = populate(columns, stop, first=first)
+    def _slots(self) -> int:
+        """How many places lists have taken, of the direction that has taken more."""
+        return int(max(self.columns.counters[names.OUT_END], self.columns.counters[names.IN_END]))
 
     def _advise(self) -> None:
         """Huge pages for columns that have become large."""
@@ -584,7 +572,7 @@ class EvolvingGraph:
         if rows > self._advised_rows:
             self._advised_rows = max(2 * rows, 1 << 21)
             advise_huge_pages(self._rows, rows)
-        slots = int(max(counters[names.OUT_END], counters[names.IN_END]))
+        slots = self._slots()
         if slots > self._advised_slots:
             self._advise_slots(slots)
 
@@ -592,22 +580,6 @@ class EvolvingGraph:
         self._advised_slots = slots + max(slots // 4, 1 << 21)
         for name in (*_OF_EACH_EDGE, "in_weight"):
             advise_huge_pages(getattr(self.columns, name), self._advised_slots)
-
-
-def _ascending(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each id once, in order."""
-    named = _in_order(ids)
-    return np.unique(ids) if named is None else named
-
-
-def _in_order(ids: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Each id once, in order, without sorting; None where they do not lie close together."""
-    first, last = int(ids.min()), int(ids.max())
-    if last - first > _CLOSE_TOGETHER * len(ids):
-        return None
-    are_there = np.zeros(last - first + 1, np.bool_)
-    are_there[ids - first] = True
-    return np.flatnonzero(are_there) + first
 
 
 def _graves(ring: int) -> dict[str, np.ndarray]:
