@@ -11,6 +11,7 @@ from ..certificate import Certificate
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from ..records.point_batch import PointBatch
+from .frontier import LoopFrontier, frontier_of
 from .host import GiveUp, LoopHost
 from .iterations import progress_of
 from .part import BranchPartView
@@ -150,6 +151,25 @@ class Branch:
         """How far it is."""
         with self._asking:
             return self._progress()
+
+    def frontier(self) -> LoopFrontier:
+        """How far it is by timestamps, and who holds it back there; looked for now, on every worker. Nothing once it is over.
+
+        Where workers were lost, nothing of it is anywhere until it is begun again on those that take their place.
+        """
+        if self._state is not BranchState.RUNNING:
+            return frontier_of([])
+        hosts = self.hosts
+        try:
+            said = [host.branch_holders(self.id) for host in hosts]
+        except WorkerLost:
+            return frontier_of([None] * len(hosts))
+        with self._lock:
+            begun = set(self._recorded)
+        # One that has its part no more has come to its end with it.
+        return frontier_of(
+            [[] if known is None and worker in begun else known for worker, known in enumerate(said)]
+        )
 
     def add_done_callback(self, callback: Callable[[Branch], None]) -> None:
         """Have `callback` called once when it is over: on a worker's thread, so it must be quick; at once if it is over."""
