@@ -128,7 +128,7 @@ def test_a_graph_that_comes_in_bulk_is_the_one_that_comes_edge_by_edge_and_goes_
 
 
 def test_with_more_to_come_lists_grow_less_often(monkeypatch):
-    monkeypatch.setattr(tornado.graph.list_memory, "FEW_EDGES", 0)
+    monkeypatch.setattr(tornado.graph.evolving_graph, "FEW_EDGES", 0)
     ends = {}
     ids = np.arange(100, dtype=np.int64)
     for expected in (0, 6_400):

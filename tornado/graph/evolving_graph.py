@@ -567,7 +567,6 @@ class EvolvingGraph:
 
     def _advise(self) -> None:
         """Huge pages for columns that have become large."""
-        counters = self.columns.counters
         rows = self.rows
         if rows > self._advised_rows:
             self._advised_rows = max(2 * rows, 1 << 21)
