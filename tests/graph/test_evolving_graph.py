@@ -105,7 +105,7 @@ def test_the_graph_is_that_of_the_model_at_every_version_leased(seed, monkeypatc
 def test_a_graph_that_comes_in_bulk_is_the_one_that_comes_edge_by_edge_and_goes_on_as_that(
     seed, expected, monkeypatch
 ):
-    monkeypatch.setattr(tornado.graph.list_memory, "FEW_EDGES", 0)
+    monkeypatch.setattr(tornado.graph.evolving_graph, "FEW_EDGES", 0)
     twin = Twin(seed, vertices=40)
     twin.graph.expect(expected)
     for _ in range(3):

@@ -310,7 +310,8 @@ class Branch:
             iteration = max(begun, given.iteration)
             self._snapshot = replace(given, iteration=iteration)
             is_awaited = self._cut_waiters > 0
-        self._on_recorded(self)
+        if self.is_limited:
+            self._on_recorded(self)
         if is_awaited:
             self.engine.notify()
 

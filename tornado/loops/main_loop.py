@@ -587,8 +587,7 @@ class MainLoop:
         self.adoption.consider(branch)
 
     def _limit(self, branch: Branch) -> None:
-        if branch.is_limited:
-            self._parts.post(Limit(branch.id, branch.snapshot.iteration))
+        self._parts.post(Limit(branch.id, branch.snapshot.iteration))
 
     def _stop(self, branch: Branch) -> None:
         self._parts.post(Stop(branch.id))
