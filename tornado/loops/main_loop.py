@@ -297,7 +297,7 @@ class MainLoop:
         """Fork under the order."""
         self._parts.raise_failure()  # it may have failed, or been removed, while this waited
         branch = self._branch(program, snapshot or self.stream.snapshot_of_now(self.delay_bound))
-        branch.iterates = max_iterations != 0
+        branch.iterates, branch.is_limited = max_iterations != 0, max_iterations is not None
         branch.start = "cold" if program.begins_cold(self.program) else "warm"
         self._branches[branch.id] = branch
         branch.add_done_callback(self._forget)
