@@ -86,7 +86,7 @@ def move_by_page(
 
 @nb.njit(cache=True, nogil=True)
 def name_edges(ids, order, producers, consumers, weights, sources, targets, of_edges):
-    """Write edges in an order, with the ids of their ends.
+    """Write edges in an order, with the ids of their ends, as far as the columns have them exactly.
 
     Parameters
     ----------
@@ -94,13 +94,26 @@ def name_edges(ids, order, producers, consumers, weights, sources, targets, of_e
         Only read.
     order : int64[n]
         Only read, as are the edges that it numbers: `producers`, `consumers`, `weights`.
-    sources, targets : int64[n]
+    sources, targets : int32[n] or int64[n]
         Written.
-    of_edges : float64[n]
+    of_edges : float32[n] or float64[n]
         The weights; written.
+
+    Returns
+    -------
+    (bool, bool)
+        Whether there is an id, and a weight, that its column has not exactly: the first one ends it.
     """
     for i in range(order.size):
         edge = order[i]
-        sources[i] = ids[producers[edge]]
-        targets[i] = ids[consumers[edge]]
-        of_edges[i] = weights[edge]
+        source, target, weight = ids[producers[edge]], ids[consumers[edge]], weights[edge]
+        sources[i] = source
+        targets[i] = target
+        of_edges[i] = weight
+        if sources[i] != source or targets[i] != target:
+            return True, False
+        if (
+            of_edges[i] != weight and of_edges.itemsize < weights.itemsize
+        ):  # NaN as well, whatever its bits say
+            return False, True
+    return False, False

@@ -39,7 +39,7 @@ _LONG_LOG_GROUPS = 1 << 16  # likewise
 # Of what a base of now would take: with the next base beside it the store stays below 2.5 times that.
 _SHARE_OF_BASE = 0.25
 _SHORT_LOG_BYTES = 1 << 24  # however small the base is
-_EDGE_BYTES = 24  # in a base
+_EDGE_BYTES = 12  # in a base, at least
 _TIMED = "times"  # in the place of a layout
 _SIZE = 5  # where in an entry it stands
 
