@@ -29,7 +29,6 @@ from ..records.narrow_edges import LAYOUTS, NarrowEdges, decode_narrow, encode_n
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
-from ..records.timed_edges import TimedEdges
 from ..storage import VersionedStore
 
 _KEY = b"group"
@@ -40,7 +39,6 @@ _LONG_LOG_GROUPS = 1 << 16  # likewise
 _SHARE_OF_BASE = 0.25
 _SHORT_LOG_BYTES = 1 << 24  # however small the base is
 _EDGE_BYTES = 12  # in a base, at least
-_TIMED = "times"  # in the place of a layout
 _SIZE = 5  # where in an entry it stands
 
 WINDOW = "window"
@@ -384,8 +382,6 @@ def _encoded(batch: RecordBatch) -> tuple[list[Any] | str | None, bytes]:
     """How a batch is written, and the page."""
     if isinstance(batch, PointBatch):
         return _layout_of(batch.points), batch.encode()
-    if isinstance(batch, TimedEdges):
-        return _TIMED, batch.encode()
     assert isinstance(batch, EdgeBatch)
     narrow = encode_narrow(batch)
     return narrow.layout, narrow.page
@@ -405,8 +401,6 @@ def _kind_of(
     layout: list[Any] | str | None, points: Points | None, source: str, stream: str
 ) -> type[RecordBatch]:
     """The class of batches that are written so: of points, or of edges where there is no layout."""
-    if layout == _TIMED:
-        return TimedEdges
     if layout is None or layout in LAYOUTS:  # without one as logs had them before
         return EdgeBatch
     if points is None or _layout_of(points) != layout:

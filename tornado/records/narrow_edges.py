@@ -3,10 +3,12 @@
 A log is as long as what goes through a stream, and a graph that keeps its size must not have one that is larger than itself: how often
 a base is written anew follows from what a record takes beside an edge of the base. So ids take three, four or eight bytes, whichever
 has all of a batch; weights one byte where they are whole numbers to 255, four where they are exact in single precision, else eight;
-operations two bits. A removal of an edge of any weight has none, and takes no room for it.
+operations two bits. A removal of an edge of any weight has none, and takes no room for it. Times, where there are any, take four bytes
+that count from the least one, or eight.
 
 Which of them it is is said of a batch as a whole, in a word that its reader is given back: ``u3u1b2`` for what is written in two bits an
-operation, ``i4f8`` for a byte an operation and a weight for each record, as all logs had it before.
+operation, ``u3u1b2t4`` with times; ``i4f8`` for a byte an operation and a weight for each record, as all logs had it before, and ``times``
+for all columns as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 from .edge_batch import EdgeBatch
 from .operations import INSERT, REMOVE, REPLACE
+from .timed_edges import TimedEdges
 
 # Three bytes are two columns: of the lower sixteen bits, and of the others.
 _IDS: Final[dict[str, tuple[np.dtype[Any], ...]]] = {
@@ -34,9 +37,13 @@ _OPERATION: Final = np.dtype(np.int8)
 _BITS: Final = "b2"
 _COUNT: Final = np.dtype("<u4")  # of records, in front of those whose operations are bits
 
+_TIMES: Final[dict[str, np.dtype[Any]]] = {"t4": np.dtype("<u4"), "t8": np.dtype("<i8")}
+_WHOLE_TIMES: Final = "times"
+
 LAYOUTS: Final = (
     *(ids + weights for ids in ("i4", "i8") for weights in ("f4", "f8")),
-    *(ids + weights + _BITS for ids in _IDS for weights in _WEIGHTS),
+    *(ids + weights + _BITS + times for ids in _IDS for weights in _WEIGHTS for times in ("", *_TIMES)),
+    _WHOLE_TIMES,
 )
 
 # By two bits: what is done, where a removal of any weight is one of its own.
@@ -57,6 +64,8 @@ class NarrowEdges(NamedTuple):
 def encode_narrow(batch: EdgeBatch) -> NarrowEdges:
     """Write a batch in the narrowest layout that has each of its numbers exactly."""
     codes = _codes_of(batch)
+    if codes is None and isinstance(batch, TimedEdges):
+        return NarrowEdges(_WHOLE_TIMES, batch.encode())
     if codes is None:
         weights, weight = _weight_columns(batch.weight, ("f4", "f8"))
         ids, ends = _id_columns(batch, ("i4", "i8"))
@@ -68,8 +77,9 @@ def encode_narrow(batch: EdgeBatch) -> NarrowEdges:
     )
     ids, ends = _id_columns(batch, tuple(_IDS))
     counted = np.array([len(batch)], _COUNT)
-    columns = [counted, *ends, np.packbits(codes & 1), np.packbits(codes & 2), weight]
-    return NarrowEdges(ids + weights + _BITS, _page_of(columns))
+    times, time = _time_columns(batch.time) if isinstance(batch, TimedEdges) else ("", [])
+    columns = [counted, *ends, np.packbits(codes & 1), np.packbits(codes & 2), weight, *time]
+    return NarrowEdges(ids + weights + _BITS + times, _page_of(columns))
 
 
 def decode_narrow(written: NarrowEdges) -> EdgeBatch:
@@ -80,9 +90,11 @@ def decode_narrow(written: NarrowEdges) -> EdgeBatch:
     ValueError
         When it is no whole number of records, or another one than it says.
     """
-    ids, weights = written.layout[:2], written.layout[2:4]
+    if written.layout == _WHOLE_TIMES:
+        return TimedEdges.decode(written.page)
+    ids, weights, bits, times = (written.layout[first : first + 2] for first in range(0, 8, 2))
     columns = _Columns(written.page)
-    if not written.layout.endswith(_BITS):
+    if not bits:
         record_bytes = 2 * _width(ids) + _WEIGHTS[weights].itemsize + _OPERATION.itemsize
         count, left = divmod(len(written.page), record_bytes)
         if left:
@@ -96,8 +108,12 @@ def decode_narrow(written: NarrowEdges) -> EdgeBatch:
     is_said = codes != _OF_ANY_WEIGHT
     weight = np.full(count, np.nan)
     weight[is_said] = columns.next(_WEIGHTS[weights], int(np.count_nonzero(is_said)))
+    batch = EdgeBatch(sources, targets, weight, _OPERATIONS[codes])
+    if times:
+        least = columns.next(_TIMES["t8"], 1).astype(np.int64)
+        batch = TimedEdges.at(batch, least + columns.next(_TIMES[times], count).astype(np.int64))
     columns.end()
-    return EdgeBatch(sources, targets, weight, _OPERATIONS[codes])
+    return batch
 
 
 class _Columns:
@@ -174,6 +190,14 @@ def _weight_columns(weight: NDArray[np.float64], words: tuple[str, ...]) -> tupl
         if np.array_equal(column.astype(np.float64).view(np.int64), bits):
             break
     return word, column
+
+
+def _time_columns(time: NDArray[np.int64]) -> tuple[str, list[NDArray[Any]]]:
+    """The word for times, and the columns in it: what is added to each, and what it is added to."""
+    least = time.min()
+    if int(time.max()) - int(least) <= np.iinfo(_TIMES["t4"]).max:
+        return "t4", [np.array([least], _TIMES["t8"]), (time - least).astype(_TIMES["t4"])]
+    return "t8", [np.zeros(1, _TIMES["t8"]), np.ascontiguousarray(time, _TIMES["t8"])]
 
 
 def _width(ids: str) -> int:
