@@ -57,7 +57,7 @@ def test_entries_come_back_as_they_were_in_their_order():
         assert found.offsets == {"http": 10, "edges.csv": 20, "spark:q": 50}
         assert (found.number("spark:q"), found.number("http")) == (7, None)
         assert (found.size_after(0), found.size_after(2), found.size_after(5)) == (
-            (4, 4 * 13, 4),
+            (4, 4 + 3 * 7 + 2 + 13, 4),
             (1, 13, 1),
             (0, 0, 0),
         )
