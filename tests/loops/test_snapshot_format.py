@@ -281,7 +281,7 @@ def test_a_store_of_format_3_is_gone_on_from_and_its_pages_of_edges_are_narrow_f
             sum(len(page) for _, page in store.scan(NAME, one, b"e/")) for one in (before, version)
         ]
         narrow = store.read(NAME, b"e/000000", version)
-        assert (len(wide) % 24, narrow[:6], (len(narrow) - 8) % 12) == (0, b"i4i4f4", 0)
+        assert (len(wide) % 24, narrow[:6], (len(narrow) - 8) % 16) == (0, b"i4i4f8", 0)
         for loop in (paths, hops):  # the older one is there still, beside the newer one
             assert answered(loop, history, 2500, at=before)
             assert answered(loop, history, 4000, at=version)
