@@ -275,11 +275,21 @@ def bases() -> str:
 
 def turnover() -> str:
     """A stream that keeps its size."""
-    names = ["changes at full admission, until an exact answer", "base"]
-    for what in ("memory", "store"):
-        names += [f"{what}, at most, {tenth}" for tenth in ("the second tenth", "the last tenth")]
-        names += [f"{what}, the last tenth over the second", f"{what}, at most, over the least of a tenth"]
-    return _figures("turnover-18", [*names, "disk over the base, at most"])
+    names = list[str]()
+    for stream in ("", "replacements: "):
+        names += [f"{stream}changes at full admission, until an exact answer", f"{stream}base"]
+        for what in ("memory", "store"):
+            names += [f"{stream}{what}, at most, {tenth}" for tenth in ("the second tenth", "the last tenth")]
+            names += [
+                f"{stream}{what}, {how}"
+                for how in ("the last tenth over the second", "at most, over the least of a tenth")
+            ]
+        names.append(f"{stream}disk over the base, at most")
+    head, results = ["", "1 M edges", "", "4 M edges", ""], ("turnover-16", "turnover-18")
+    rows = [
+        [name, *(_cell(result, name, how) for result in results for how in ("", "bound"))] for name in names
+    ]
+    return _table(head, rows)
 
 
 def topic() -> str:

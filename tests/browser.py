@@ -73,6 +73,16 @@ class Visit:
         """Whether the page is wider than its window."""
         return self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
+    def gaps(self):
+        """Rows of figures that do not reach the end of what they are in: the last figure of each, in words."""
+        return self.page.evaluate(
+            """() => [...document.querySelectorAll('.figures')].flatMap(box => {
+                const end = box.getBoundingClientRect().right;
+                const ends = new Map([...box.children].map(one => [one.offsetTop, one]));
+                return [...ends.values()].filter(one => Math.abs(end - one.getBoundingClientRect().right) > 2).map(one => one.textContent);
+            })"""
+        )
+
     def focused(self):
         """The text of what has the focus."""
         return self.page.evaluate("document.activeElement.textContent.trim()")

@@ -16,8 +16,14 @@ from tests import postgres_server as postgres_server_of_tests
 from tests.real_data import DATA_VARIABLE, locate
 from tornado.config import cache_dir
 
-# How long one example takes depends on what else runs; what is promised of time says so itself (`promised.py`).
-hypothesis.settings.register_profile("no deadline", hypothesis.settings(), deadline=None)
+# How long one example takes, or is made, depends on what else runs, and on who stops the process for a while; what is promised of time
+# says so itself (`promised.py`).
+hypothesis.settings.register_profile(
+    "no deadline",
+    hypothesis.settings(),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("no deadline")
 
 # Before any module of tests imports it: those of several folders do.

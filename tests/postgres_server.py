@@ -36,10 +36,8 @@ class Server:
             self.port = free.getsockname()[1]
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
-        if self._as:
-            entry = pwd.getpwnam("postgres")
-            for path in (self.folder, secret):
-                os.chown(path, entry.pw_uid, entry.pw_gid)
+        for path in (self.folder, secret):
+            self.let_have(path)
         self.data = self.folder / "data"
         self._run(
             "initdb",
@@ -54,6 +52,12 @@ class Server:
             "--no-instructions",
         )
         self._process = None
+
+    def let_have(self, path):
+        """Make a file or a folder the server's own."""
+        if self._as:
+            entry = pwd.getpwnam("postgres")
+            os.chown(path, entry.pw_uid, entry.pw_gid)
 
     def url(self, database="postgres", *, user="tests", password=PASSWORD, port=None):
         return f"postgresql://{user}:{password}@127.0.0.1:{port or self.port}/{database}"

@@ -97,6 +97,8 @@ def test_a_stream_is_filled_asked_and_followed_from_coroutines(running, own_stre
                 while not change.values:
                     change = await anext(changes)
                 assert change.values == {4: None}
+            assert (await paths.neighbours(2)).out == [(3, 2.0)]
+            assert (await paths.frontier())["waiting"] == "input 0 of processor"
             asked = await paths.ask()
             assert [seen["state"] async for seen in asked.progress()][-1] == "converged"
             assert (await asked.result()).to_arrow().equals((await paths.query()).to_arrow())

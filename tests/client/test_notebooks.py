@@ -114,6 +114,44 @@ def test_a_notebook_runs_in_jupyter_beside_a_service(name, jupyter, service, tmp
         assert "<td>2</td><td>5</td>" in first
 
 
+@pytest.mark.soak
+def test_in_all_of_jupyter_made_from_nothing_five_lines_come_to_an_exact_answer(wheel, tmp_path):
+    """The first cell installs the client itself: the wheel from a folder, and what it needs from the registry."""
+    python = tmp_path / "made" / "bin" / "python"
+    for command in (
+        (sys.executable, "-m", "venv", tmp_path / "made"),
+        (python, "-m", "pip", "install", "-q", "jupyter"),
+    ):
+        made = run(*command)
+        if made.returncode and UNREACHABLE.search(made.stderr):
+            pytest.skip(f"no registry can be reached for Jupyter: {made.stderr[-300:]}")
+        assert made.returncode == 0, made.stderr
+    assert run(python, "-c", "import tornado_loops_client").returncode == 1
+    notebook = json.loads((NOTEBOOKS / "roads.ipynb").read_text())
+    notebook["cells"] = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"][:1]
+    (tmp_path / "five.ipynb").write_text(json.dumps(notebook))
+    with tornado.open("memory:", workers=2) as session:
+        session.start(ShortestPaths(source=0), "sssp")
+        url = session.serve().url
+        ran = run(
+            *(python.with_name("jupyter"), "nbconvert", "--to", "notebook", "--execute"),
+            *("--output", "done.ipynb", tmp_path / "five.ipynb"),
+            TORNADO_URL=url,
+            PIP_FIND_LINKS=str(wheel.parent),
+            PATH=f"{python.parent}{os.pathsep}{os.environ['PATH']}",
+        )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    [cell] = cells_of(tmp_path / "done.ipynb")
+    assert len([line for line in cell["source"] if line.strip()]) == 5
+    shown = "".join(cell["outputs"][-1]["data"]["text/html"])
+    assert "exact for http: 3" in shown
+    assert "<td>2</td><td>5</td>" in shown
+    framework = run(
+        python, "-c", "import tornado.ioloop, tornado_loops_client as client; print(client.__file__)"
+    )
+    assert framework.stdout.startswith(str(tmp_path)), framework.stderr
+
+
 def test_the_environment_of_notebooks_has_the_web_framework_and_the_client_beside_it(jupyter):
     code = "import tornado.ioloop, tornado_loops_client as client; print(client.__file__)"
     ran = run(jupyter, "-c", code)

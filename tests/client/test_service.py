@@ -143,6 +143,50 @@ def test_what_is_no_edge_is_refused_before_it_is_sent(service, own_stream, colum
     assert service.stream(own_stream).describe()["offsets"] == {}
 
 
+def test_what_is_around_a_vertex_is_read_without_a_question(service, own_stream):
+    stream, paths = service.stream(own_stream), service.loop(f"{own_stream}-paths")
+    stream.insert([1, 2, 2, 3], [2, 2, 3, 2], [1.0, 0.5, 2.0, 4.0])
+    paths.query()  # all of them are in then
+    around = paths.neighbours(2)
+    assert (sorted(around.out), sorted(around.into)) == (
+        [(2, 0.5), (3, 2.0)],
+        [(1, 1.0), (2, 0.5), (3, 4.0)],
+    )
+    assert (around.vertex, around.is_known, around.edges_out, around.edges_into) == (2, True, 2, 3)
+    table = around.to_arrow()
+    assert {tuple(row.values()) for row in table.to_pylist()} == {
+        (1, 2, 1.0),
+        (2, 2, 0.5),
+        (2, 3, 2.0),
+        (3, 2, 4.0),
+    }
+    assert table.num_rows == 4
+    assert around.to_pandas().equals(table.to_pandas())
+    assert around.to_polars().equals(pl.from_arrow(table))
+    shown = around._repr_html_()
+    assert "2 edges out, 3 in" in shown
+    assert "<td>in</td><td>3</td><td>4</td>" in shown
+    few = paths.neighbours(2, limit=1)
+    assert (len(few.out), len(few.into), few.edges_into) == (1, 1, 3)
+    assert "and 3 more" in few._repr_html_()
+    unseen = paths.neighbours(99)
+    assert (unseen.is_known, unseen.out, unseen.to_arrow().num_rows) == (False, [], 0)
+    assert unseen.to_arrow().schema == table.schema
+    assert "never seen" in repr(unseen)
+    with pytest.raises(Refused, match="limit"):
+        paths.neighbours(2, limit=0)
+
+
+def test_who_holds_a_loop_is_told(service, own_stream):
+    service.stream(own_stream).insert([1], [2])
+    found = service.loop(f"{own_stream}-paths").frontier()
+    assert found["stream"] == own_stream
+    assert {one["operator"] for one in found["holders"]} == {"processor"}
+    assert found["timestamp"] == min(
+        [one["timestamp"][0], one["timestamp"][1] + (one["by"] == "token")] for one in found["holders"]
+    )
+
+
 def test_loops_are_started_looked_at_and_stopped(service, own_stream):
     stream = service.stream(own_stream)
     stream.insert([1, 2], [2, 3])

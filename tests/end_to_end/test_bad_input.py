@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from tests.end_to_end.running import Service, run_here
+from tornado.storage import open_store
 
 GOOD = "1,2,1.0\n2,3,2.5\n1,3,9.0\n"
 DISTANCES = [{"vertex": 1, "value": 0.0}, {"vertex": 2, "value": 1.0}, {"vertex": 3, "value": 3.5}]
@@ -140,6 +141,31 @@ def test_a_truncated_gzip_ends_a_run_with_an_error_that_names_it(tmp_path):
     assert "cut.csv.gz" in error["message"]
     assert error["hint"]
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_base_without_its_log_and_a_log_of_another_stream_end_a_run_before_it_reads(tmp_path):
+    (tmp_path / "edges.csv").write_text(GOOD)
+    store, result = f"lmdb://{tmp_path}/store", tmp_path / "out.csv"
+    options = ["--edges", tmp_path / "edges.csv", "--output", result, "--store", store]
+    assert run_here(tmp_path, *options)[0] == 0
+    result.unlink()
+    with open_store(store) as opened:
+        (version,) = opened.versions("sssp/log")
+        page, metadata = opened.read("sssp/log", b"group", version), opened.metadata("sssp/log", version)
+        opened.drop("sssp/log")
+        opened.write("rails/log", version, {b"group": page}, metadata=metadata)
+    for stream, said in {
+        "sssp": "is not there, and was written up to",
+        "rails": "is one of stream 'sssp'",
+    }.items():
+        code, events = run_here(tmp_path, "--stream", stream, *options)
+        assert (code, [(event["event"], event["code"]) for event in events]) == (
+            1,
+            [("error", "store-corrupt")],
+        )
+        assert f"'{stream}'" in events[0]["message"] and said in events[0]["message"]
+        assert events[0]["hint"]
+        assert not result.exists()
 
 
 def test_a_service_keeps_what_came_before_the_cut_of_a_truncated_gzip(tmp_path):

@@ -51,7 +51,7 @@ def test_every_view_while_a_worker_is_killed_and_a_way_is_drawn(browser, tmp_pat
 def _costs(service):
     costs = httpx.get(f"{service.url}/v1/observations").json()["workers"]
     assert len(costs) <= 2
-    return costs if len(costs) == 2 else [{"busy_s": 0.0, "sent_bytes": 0}]
+    return costs if len(costs) == 2 else [{"busy_s": 0.0, "waited_s": 0.0, "sent_bytes": 0}]
 
 
 def _watch(page, service):
@@ -59,7 +59,12 @@ def _watch(page, service):
     page.show("workers")
     page.wait_for("never lost")
     eventually(lambda: all(one["busy_s"] > 0 and one["sent_bytes"] > 0 for one in _costs(service)), 30)
-    page.page.get_by_role("region", name="What workers cost").wait_for()
+    # A question is not over on one of them while the other one works at it.
+    eventually(lambda: service.ask(vertices=[5]) and sum(one["waited_s"] for one in _costs(service)) > 0, 60)
+    costs = page.page.get_by_role("region", name="What workers cost")
+    costs.wait_for()
+    assert costs.get_by_role("columnheader").all_inner_texts()[:4] == ["Worker", "Busy", "Waiting", "Idle"]
+    page.wait_for("line: sent to others, up to")
     victims = workers_of(service.pid)
     assert len(victims) >= 2, victims
     os.kill(victims[0].pid, signal.SIGKILL)

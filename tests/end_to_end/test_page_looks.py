@@ -16,7 +16,7 @@ SHOWN = {
     "questions": "History",
     "repair": "By loop",
     "memory": "Answers kept",
-    "workers": "Busy and idle",
+    "workers": "Busy, waiting, idle",
 }
 
 
@@ -55,3 +55,6 @@ def _ask(page):
     page.get_by_role("button", name="Ask").click()
     page.get_by_role("region", name="Ways").wait_for(timeout=60_000)
     page.locator(".graph canvas").first.wait_for()
+    page.get_by_role("button", name="Draw it").click()
+    page.get_by_role("region", name="Edges around").wait_for()
+    page.locator(".graph").nth(1).locator("canvas").first.wait_for()

@@ -1,6 +1,5 @@
 """`tornado run --window`: killed at any instant, answers are those for what was in the window at the place that they name."""
 
-import gzip
 import math
 import random
 import signal
@@ -8,9 +7,10 @@ import time
 
 import pytest
 
-from tests.end_to_end.running import NDJSON, Service, run, told
-from tests.loops.test_windows_on_real_streams import distances, inside, stream_of
-from tornado.records.window_width import WindowWidth
+from tests.end_to_end.running import NDJSON, Service, run, run_here, told
+from tests.loops.test_windows_on_real_streams import distances, inside, some_late, stream_of
+from tests.shortened import in_soak
+from tornado.records.timed_edges import TimedEdges
 
 
 def check(answer, records, name, width):
@@ -18,8 +18,8 @@ def check(answer, records, name, width):
     at = snapshot["offsets"].get(name, 0)
     if not at:
         return
-    window = inside(records.slice(0, at), width)
-    assert snapshot["offsets"].get("window", 0) == at - len(window)
+    window, late = inside(records.slice(0, at), width)
+    assert snapshot["offsets"].get("window", 0) == at - late - len(window)
     expected = distances(window, 1)
     rows = answer["result"]["values"]
     found = {row["vertex"]: row["value"] for row in rows if row["value"] is not None}
@@ -27,16 +27,24 @@ def check(answer, records, name, width):
     assert all(math.isclose(found[vertex], expected[vertex], abs_tol=1e-9) for vertex in found)
 
 
-@pytest.mark.parametrize("by", ["time", "count"])
-def test_a_killed_run_goes_on_with_what_is_in_its_window(tmp_path, data_dir, by):
-    records, _ = stream_of("college", data_dir)
-    width = "14d" if by == "time" else "5000"
-    path = tmp_path / "messages.txt"
-    with gzip.open(data_dir / "college-msg.txt.gz", "rt") as file:
-        lines = file.readlines()
+def lines_of(records):
+    """The records as lines of a file; times have microseconds."""
+    columns = [records.src.tolist(), records.dst.tolist(), records.weight.tolist()]
+    if isinstance(records, TimedEdges):
+        columns.append([f"{time // 10**6}.{time % 10**6:06}" for time in records.time.tolist()])
+    return [",".join(map(str, row)) + "\n" for row in zip(*columns, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["college", "epinions", in_soak("bitcoin")])
+def test_a_killed_run_goes_on_with_what_is_in_its_window(tmp_path, data_dir, name):
+    records, width = stream_of(name, data_dir)
+    chance = random.Random(name)
+    columns = "src,dst,weight"
+    if not width.counts_records:
+        records, columns = some_late(records, chance), columns + ",time"
+    path, lines = tmp_path / "records.csv", lines_of(records)
     path.write_text("")
-    chance = random.Random(by)
-    options = ["--store", f"lmdb://{tmp_path}/store", "--edges", path, "--columns", "src,dst,time"]
+    options = ["--store", f"lmdb://{tmp_path}/store", "--edges", path, "--columns", columns]
     options += ["--window", width, "--checkpoint-every", "1s"]
     answers, step = [], len(lines) // 4
     for kill in range(4):
@@ -52,13 +60,20 @@ def test_a_killed_run_goes_on_with_what_is_in_its_window(tmp_path, data_dir, by)
                 time.sleep(0.1)
             if kill == 3:
                 described = service.client.get("/v1/streams/sssp").json()["window"]
-                assert (described["width"], described["by"]) == (str(WindowWidth.of(width)), by)
-                assert "tornado_window_left_edges_total" in service.client.get("/metrics").text
+                counted = [
+                    service.metric(f"tornado_window_{what}_total") for what in ("left_edges", "late_records")
+                ]
             service.signal(signal.SIGKILL)
-    assert answers[-1]["snapshot"]["offsets"]["messages.txt"] == 4 * step
-    assert answers[-1]["snapshot"]["offsets"]["window"] > step
+    window, late = inside(records.slice(0, 4 * step), width)
+    left = 4 * step - late - len(window)
+    assert left > step / 2
+    assert late > 100 or width.counts_records
+    assert answers[-1]["snapshot"]["offsets"] == {path.name: 4 * step, "window": left}
+    by = "count" if width.counts_records else "time"
+    assert described == described | {"width": str(width), "by": by, "left": left, "late": late}
+    assert counted == [left, late]
     for answer in answers:
-        check(answer, records, "messages.txt", WindowWidth.of(width))
+        check(answer, records, path.name, width)
 
 
 def test_edges_leave_by_their_arrival_while_nothing_comes(tmp_path):
@@ -84,6 +99,19 @@ def test_a_window_that_is_none_is_refused_with_what_one_is(tmp_path, width):
     )
     assert code == 2
     assert f"'{width}'" in said and "1000000" in said
+
+
+def test_without_a_column_of_times_edges_are_in_since_they_came(tmp_path):
+    (tmp_path / "edges.csv").write_text("src,dst,weight\n1,2,1.0\n2,3,1.0\n")
+    code, events = run_here(
+        tmp_path,
+        *["--edges", tmp_path / "edges.csv", "--window", "1h", "--output", tmp_path / "out.csv"],
+        *["--store", "memory:"],
+    )
+    assert code == 0
+    result = next(event for event in events if event["event"] == "result")
+    assert result["snapshot"]["offsets"] == {"edges.csv": 2, "window": 0}
+    assert (tmp_path / "out.csv").read_text().splitlines()[1:] == ["1,0.0", "2,1.0", "3,2.0"]
 
 
 def test_a_column_of_times_that_is_not_there_is_told(tmp_path):

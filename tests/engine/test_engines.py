@@ -17,7 +17,7 @@ class Countdown:
         self.log, self.name, self.left, self.fails_at = log, name, left, fails_at
         self.event = threading.Event()
         self.threads = set()
-        self.is_closed = False
+        self.is_closed = self.waits_for_others = False
 
     def step(self):
         self.threads.add(threading.get_ident())
@@ -33,6 +33,12 @@ class Countdown:
         woken = self.event.wait(timeout_s)
         self.event.clear()
         return woken
+
+    def is_waiting(self):
+        return self.waits_for_others
+
+    def idle(self):
+        pass
 
     def wake(self):
         self.event.set()
@@ -90,6 +96,19 @@ def test_threads_say_how_long_they_have_had_a_core():
     assert busy.sent_bytes is None
     engine.close()
     assert engine.use() == []
+
+
+def test_threads_say_how_long_they_have_waited_for_others_and_not_how_long_they_had_nothing_to_do():
+    engine = ThreadEngine(2)
+    hosts, _, _ = started(engine, [0, 0])
+    hosts[1].waits_for_others = True
+    for _ in range(3):
+        hosts[0].wake(), hosts[1].wake()
+    assert engine.wait_for(lambda: engine.use()[1].waited_s > 0.6, 30.0)  # more than one wait
+    idle, waiting = engine.use()
+    assert idle.waited_s == 0.0
+    assert waiting.waited_s > waiting.busy_s
+    engine.close()
 
 
 def test_threads_wait_until_woken_and_no_longer(monkeypatch):

@@ -44,7 +44,7 @@ def test_other_ids_are_placed_by_their_hash_and_so_are_those_of_a_few_edges():
 def test_a_graph_asks_the_same_map_as_whoever_shares_records_out():
     partition = settled(chain(5_000), 3)
     graph = EvolvingGraph(PartitionMap.even(3))
-    graph.use_blocks(partition)
+    graph.settle(partition)
     ids = np.arange(-50, 5_050, dtype=np.int64)
     graph.make_room(len(ids))
     graph.mention(ids)
@@ -64,6 +64,7 @@ def test_loops_on_blocks_are_exact_and_go_on_so_on_another_number_of_workers(eng
             branch = loop.fork()
             assert branch.wait(60)
             ids, values = branch.values().arrays()
+            assert np.array_equal(np.sort(ids), np.arange(roads.vertices))
             assert np.array_equal(values, exact_distances(roads, 0).lookup(ids))
             branch.release()
             owners = [loop.partition.owners_of(ends) for ends in (roads.src, roads.dst)]

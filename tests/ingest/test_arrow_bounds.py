@@ -144,3 +144,17 @@ def test_any_bytes_at_all_are_a_body_or_refused(junk, at, length):
         parse_arrow(body)
     except InvalidArgument:
         return
+
+
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_no_offset_or_length_is_beyond_what_is_looked_at(compression):
+    body = stream(pa.record_batch({"src": np.arange(50), "dst": np.arange(50)}), compression=compression)
+    refused = 0
+    for place in range(0, len(body) - 8, 4):
+        for number in (2**63 - 1, -(2**63), -1):
+            forged = body[:place] + number.to_bytes(8, "little", signed=True) + body[place + 8 :]
+            try:
+                check_bounds(forged, Bounds(1 << 20, 1000))
+            except (InvalidArgument, BodyTooLarge):
+                refused += 1
+    assert refused > 20

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 
+import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
@@ -268,6 +269,38 @@ def test_what_is_admitted_is_durable_without_a_snapshot_and_one_is_written_when_
     assert bases == [1, 12, 17, 22, 28, 36, 46, 58, 73, 92]
     with opened(store) as session:
         assert session.start(ShortestPaths(source=1)).query(vertices=[101]).values == {101: 50.0}
+
+
+@pytest.mark.usefixtures("compiled_paths")
+@pytest.mark.parametrize("op", ["=", "-"], ids=["edges are replaced", "edges that are not there are removed"])
+def test_what_changes_nothing_of_the_size_has_a_base_written_for_each_quarter_of_it_that_the_log_grows(
+    store, monkeypatch, op
+):
+    monkeypatch.setattr("tornado.loops.admission_log._SHORT_LOG_BYTES", 0)
+    clock, ids, absent = ManualClock(), np.arange(1000), 5000 * (op == "-")
+    with opened(store, clock=clock) as session:
+        paths = session.start(ShortestPaths(source=1), checkpoint_every_s=1)
+        paths.insert(ids, ids + 1)
+        version = paths.checkpoint()
+        stream, bases, most_bytes = paths.loop.stream, set(), 0
+        for number in range(60):
+            some = np.arange(100) + number
+            edges = EdgeBatch.of(some + absent, some + absent + 1, op=[op] * 100)
+            paths.loop.admit(edges, "churn", 100 * (number + 1))
+            eventually(lambda: stream.workers.backlog() == 0)
+            clock.advance(1)
+            eventually(lambda: paths.checkpoints().version == paths.statistics().version)
+            bases.add(paths.snapshots()[-1].version)
+            version, _, base_bytes = stream.stored.newest_base()
+            most_bytes = max(most_bytes, stream.log.size_after(version).size_bytes)
+    # 1,300 bytes a batch, a quarter of 24,000 and what comes until it is looked at.
+    assert base_bytes == 24_000
+    assert 6000 - 1300 <= most_bytes <= 6000
+    assert len(bases) == 60 // 5 + 1
+    with opened(store) as session:
+        stream = session.start(ShortestPaths(source=1)).loop.stream
+        eventually(lambda: stream.workers.backlog() == 0)
+        assert stream.workers.held() == stream.stored.newest_base()[1] == 1000
 
 
 @pytest.mark.usefixtures("compiled_paths")

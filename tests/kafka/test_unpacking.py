@@ -109,6 +109,17 @@ def test_a_batch_that_is_cut_is_said_to_be_corrupt(monkeypatch, codec, whole_byt
         read(unpacking._Batch(DefaultRecordBatch(data[:-70_000]), 0, {}))
 
 
+def test_a_message_of_less_than_no_bytes_is_corrupt_and_not_read_again_and_again(monkeypatch):
+    monkeypatch.setattr(unpacking, "_WHOLE_BYTES", 0)
+    data = bytearray(batch_of([(b"edge", None, [])], "none")._buffer)
+    first = DefaultRecordBatch.HEADER_STRUCT.size
+    data[first - 4 : first] = (2**31 - 1).to_bytes(4, "big")
+    data[first] = 1  # as a varint: -1, so that the next message would begin where this one does
+    batch = unpacking._Batch(DefaultRecordBatch(data), 0, {})
+    with pytest.raises(CorruptRecordError, match="-1 bytes"):
+        list(itertools.islice(batch, 100))
+
+
 class Consumer:
     """As much of a consumer as is polled: one partition, whose messages have come."""
 

@@ -10,13 +10,15 @@ from apps.sssp import ShortestPaths
 from tests.kept_store import KeptStore
 from tests.logged import entries_of
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
-from tornado.loops import Master
+from tornado.loops import Master, admission_log
 from tornado.loops.admission_log import AdmissionLog, LogEntry
 from tornado.loops.statistics import StoredSizes
 from tornado.records.edge_batch import EdgeBatch
-from tornado.records.operations import INSERT, REMOVE
+from tornado.records.narrow_edges import NarrowEdges
+from tornado.records.operations import INSERT, REMOVE, REPLACE
 from tornado.records.point_batch import PointBatch
 from tornado.records.point_schema import Points
+from tornado.storage import open_store
 from tornado.storage.lmdb_store import LmdbStore
 
 LINE = "roads/log"
@@ -57,9 +59,9 @@ def test_entries_come_back_as_they_were_in_their_order():
         assert found.offsets == {"http": 10, "edges.csv": 20, "spark:q": 50}
         assert (found.number("spark:q"), found.number("http")) == (7, None)
         assert (found.size_after(0), found.size_after(2), found.size_after(5)) == (
-            (4, 4 + 3 * 7 + 2 + 13, 4),
-            (1, 13, 1),
-            (0, 0, 0),
+            (4, 4 + 3 * 7 + 2 + 13),
+            (1, 13),
+            (0, 0),
         )
 
 
@@ -73,31 +75,32 @@ def test_a_log_of_before_edges_were_narrow_is_read():
         for (own, source, offset, number, _, _), page in zip(metadata["entries"], pages, strict=True)
     ]
     metadata["checksum"] = zlib.crc32(b"".join(pages))
-    del metadata["gained"]
+    del metadata["check"]
+    metadata["gained"] = 2  # which was said then
     store.write(LINE, version, {b"group": b"".join(pages)}, metadata=json.dumps(metadata).encode())
     old = AdmissionLog(store, "roads")
-    assert old.size_after(0) == (2, 50, 2)
+    assert old.size_after(0) == (2, 50)
     again = [found.batch for found in old.replay(after=0, points=None)]
     assert all(map(EdgeBatch.equals, again, batches))
 
 
-def test_a_log_is_long_when_it_takes_a_share_of_what_a_base_of_now_would_take(monkeypatch):
+@pytest.mark.parametrize(
+    ("held", "groups"),
+    # Of 78 bytes each, beside a base of 100 edges and 2,400 bytes: a quarter of what a base of now would take, less what the graph lost.
+    [(lambda records: 100 + records, 50), (lambda records: 100, 8), (lambda records: 100 - records, 2)],
+    ids=["grows", "keeps its size", "shrinks"],
+)
+@pytest.mark.parametrize("op", [INSERT, REMOVE, REPLACE])
+def test_a_log_is_long_when_it_takes_a_share_of_what_a_base_of_now_would_take_whatever_it_says(
+    held, groups, op, monkeypatch
+):
     monkeypatch.setattr("tornado.loops.admission_log._SHORT_LOG_BYTES", 0)
-    ids, churn = np.arange(10), np.tile([REMOVE, INSERT], 5)
-    batches = {
-        "grows": EdgeBatch.of(ids, ids, np.ones(10)),
-        "keeps its size": EdgeBatch.of(ids, ids, np.ones(10), churn),
-        "shrinks": EdgeBatch.of(ids, ids, np.ones(10), np.full(10, REMOVE)),
-    }
-    base, found = (0, 100, 2400), {}
-    for name, batch in batches.items():
-        log = AdmissionLog(KeptStore(), "roads")
-        while not log.is_long(*base) and len(log.groups) < 50:
-            version = len(log.groups) + 1
-            log.append([LogEntry(version, "http", version, batch)])
-        found[name] = len(log.groups)
-    # 78 bytes each: 600 of a base that stays; of one that shrinks by 240 each, a quarter of what is left and what it has lost.
-    assert found == {"grows": 50, "keeps its size": 8, "shrinks": 2}
+    ids = np.arange(10)
+    log = AdmissionLog(KeptStore(), "roads")
+    while not log.is_long(0, 100, 2400, held=held(log.size.records)) and len(log.groups) < 50:
+        version = len(log.groups) + 1
+        log.append([LogEntry(version, "http", version, EdgeBatch.of(ids, ids, np.ones(10), np.full(10, op)))])
+    assert len(log.groups) == groups
 
 
 @pytest.mark.parametrize("after", range(8))
@@ -150,6 +153,62 @@ def test_damage_is_refused_with_its_place(how):
     damaged(store, 3, how)
     with pytest.raises(StoreCorrupt, match="log of stream 'roads' is damaged: its group of version 3"):
         list(AdmissionLog(store, "roads").replay(after=0, points=None))
+
+
+def groups_of(store):
+    """What stands in the store, by version: page and metadata."""
+    return {
+        version: (store.read(LINE, b"group", version), store.metadata(LINE, version))
+        for version in store.versions(LINE)
+    }
+
+
+def put(store, groups):
+    store.drop(LINE)
+    for version, (page, text) in groups.items():
+        store.write(LINE, version, {b"group": page}, metadata=text)
+    return store
+
+
+@pytest.fixture(params=["kept", "lmdb", "postgres"])
+def store_and_stride(request, tmp_path):
+    """A store, and of how many bytes of metadata one is changed there."""
+    if request.param == "kept":
+        yield KeptStore(), 1
+        return
+    url = f"lmdb://{tmp_path}" if request.param == "lmdb" else request.getfixturevalue("postgres_url")
+    with open_store(url) as store:
+        yield store, 29
+
+
+@pytest.mark.parametrize("version", [3, 4], ids=["in the middle", "the newest"])
+def test_each_byte_of_what_is_said_of_a_group_counts(version, store_and_stride):
+    written_store, log = written([1], [2, 3])
+    log.append([entry(4, "spark:q", number=7)], window={"width": "1h"})
+    groups = groups_of(written_store)
+    store, stride = store_and_stride
+    assert versions(AdmissionLog(put(store, groups), "roads")) == [1, 2, 3, 4]
+    page, text = groups[version]
+    for at in range(0, len(text), stride):
+        for other in {text[at] ^ 1, text[at] ^ 0xFF, ord("0"), ord(" ")} - {text[at]}:
+            changed = text[:at] + bytes([other]) + text[at + 1 :]
+            put(store, groups | {version: (page, changed)})
+            with pytest.raises(StoreCorrupt, match=f"its group of version {version} .* there is no snapshot"):
+                AdmissionLog(store, "roads")
+    put(
+        store, {one: group for one, group in groups.items() if one < version}
+    )  # a write that was cut off left nothing
+    assert versions(AdmissionLog(store, "roads")) == [
+        one for one in (1, 2, 3) if one <= store.versions(LINE)[-1]
+    ]
+
+
+def test_a_layout_of_a_newer_program_is_no_damage(monkeypatch):
+    with monkeypatch.context() as newer:
+        newer.setattr(admission_log, "encode_narrow", lambda batch: NarrowEdges("i2f2", batch.encode()))
+        store, _ = written([1])
+    with pytest.raises(StoreCorrupt, match=r"'http' sent in the layout 'i2f2', .* not know.*newer program"):
+        versions(AdmissionLog(store, "roads"))
 
 
 def test_a_group_that_is_missing_in_the_middle_is_refused():
@@ -237,11 +296,11 @@ def test_a_base_whose_log_is_gone_or_ends_before_it_is_refused(left):
 
 def test_its_size_is_that_of_all_groups_whatever_comes_and_goes():
     store, log = written((1, 2), (3,), (4, 5, 6))
-    assert log.size == log.size_after(0) == AdmissionLog(store, "roads").size == (6, 6 * 13, 6)
+    assert log.size == log.size_after(0) == AdmissionLog(store, "roads").size == (6, 6 * 13)
     log.forget(3)
-    assert log.size == log.size_after(0) == AdmissionLog(store, "roads").size == (3, 3 * 13, 3)
+    assert log.size == log.size_after(0) == AdmissionLog(store, "roads").size == (3, 3 * 13)
     log.append([entry(7)])
-    assert log.size == log.size_after(0) == (4, 4 * 13, 4)
+    assert log.size == log.size_after(0) == (4, 4 * 13)
 
 
 def test_a_stream_says_what_it_takes_in_its_store(tmp_path):

@@ -11,6 +11,7 @@ from tests.shortened import shortened
 from tornado.engine import FENCE_BYTES, ClusterEngine, Wire
 from tornado.errors import LawBroken, StoreFull
 from tornado.fault_schedule import steps_of
+from tornado.graph import EvolvingGraph
 from tornado.loops import Branch, log_replay
 from tornado.loops.admission_log import AdmissionLog
 from tornado.loops.journal import Journal
@@ -232,6 +233,7 @@ BROKEN = {
     "a part that is done with counts though its workers are lost": (Branch, "begin_again", lambda _: None),
     "nothing is kept of what is under way at a cut": (Cut, "arrive", without_what_is_under_way),
     "nothing is held that comes behind a marker": (Cut, "_must_hold", lambda *_: False),
+    "vertices are made before the first edges decide whose they are": (EvolvingGraph, "is_placed", True),
 }
 
 

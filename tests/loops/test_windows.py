@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from apps.sssp import ShortestPaths
 from tests.kept_store import KeptStore
 from tornado.clock import ManualClock
-from tornado.errors import InvalidArgument, NotSupported, StoreFull
+from tornado.errors import InvalidArgument, NotSupported, StoreError, StoreFull, StoreUnreachable
 from tornado.loops.admission_log import AdmissionLog
 from tornado.loops.master import Master
 from tornado.records.edge_batch import EdgeBatch
@@ -179,6 +179,45 @@ def test_edges_leave_by_their_arrival_also_while_nothing_comes_and_after_a_resta
         assert loop.stream.offsets() == {"http": 2, "window": 2}
 
 
+def test_edges_leave_when_the_store_takes_them_again_and_it_is_said_once_why_they_have_not(
+    monkeypatch, caplog
+):
+    clock, failures = ManualClock(), []
+    with Master(KeptStore(), 1, clock=clock) as master:
+        loop = started(master, "10s")
+        arriving(loop, clock, src=1)
+        append = AdmissionLog.append
+
+        def fail(*_, **__):
+            failures.append(None)
+            raise StoreFull("no room") if len(failures) < 4 else StoreError("out of order")
+
+        monkeypatch.setattr(AdmissionLog, "append", fail)
+        clock.advance(11)
+        assert until(lambda: clock.advance(1) or len(failures) > 6)
+        monkeypatch.setattr(AdmissionLog, "append", append)
+        assert until(lambda: clock.advance(1) or sources_of(loop) == [])
+        assert loop.stream.offsets() == {"http": 1, "window": 1}
+    said = [record.message for record in caplog.records if "beyond their time" in record.message]
+    assert ["no room" in one for one in said] == [True, False]
+
+
+def test_who_asks_what_is_due_while_it_leaves_hears_that_nothing_is():
+    class Leaving(list):
+        def __getitem__(self, place):
+            raise IndexError  # it was there a moment ago
+
+    clock = ManualClock()
+    with Master(MemoryStore(), 1, clock=clock) as master:
+        loop = started(master, "10s")
+        arriving(loop, clock, src=1)
+        window = loop.stream.window
+        assert window.due_in_s() == 10.0
+        due, window._due = window._due, Leaving(window._due)
+        assert window.due_in_s() is None
+        window._due = due
+
+
 class Jumping(ManualClock):
     """A clock whose calendar can be put back, as an administrator would."""
 
@@ -189,16 +228,21 @@ class Jumping(ManualClock):
 
 
 def test_a_clock_that_jumps_back_brings_nothing_back_and_makes_nothing_late():
-    clock = Jumping()
-    with Master(KeptStore(), 1, clock=clock) as master:
+    clock, store = Jumping(), KeptStore()
+    with Master(store, 1, clock=clock) as master:
         loop = started(master, "10s")
         arriving(loop, clock, src=1)
         clock.behind = timedelta(days=3)
         arriving(loop, clock, src=2, after_s=1)
         assert sources_of(loop) == [1, 2]
+    with Master(store, 1, clock=clock) as master:
+        loop = started(master, "10s")
+        assert sources_of(loop) == [1, 2]
+        arriving(loop, clock, src=3, after_s=1)
         clock.behind = timedelta(0)
-        arriving(loop, clock, src=3, after_s=9.5)
-        assert sources_of(loop) == [3]  # the second one counts as of when the first came
+        arriving(loop, clock, src=4, after_s=8.5)
+        assert sources_of(loop) == [4]  # the others count as of when the first came
+        assert loop.stream.offsets() == {"http": 4, "window": 3}
         assert loop.stream.window.described()["late"] == 0
 
 
@@ -253,27 +297,68 @@ def test_a_group_that_cannot_be_logged_leaves_the_window_as_it_was(monkeypatch):
         loop.admit(EdgeBatch.of([1, 2, 3], [9, 9, 9]), "insert", 3)
         window, floors = loop.stream.window, []
         floor, group_of = window.floor, window._group
+
+        def fail(*_, **__):
+            raise StoreFull("there is no room")
+
+        def seen(group):
+            floors.append(
+                window.floor
+            )  # as whoever stores a base sees it meanwhile, and lets go of what is below
+            return group_of(group)
+
+        monkeypatch.setattr(window, "_group", seen)
         with monkeypatch.context() as patched:
-
-            def fail(*_, **__):
-                raise StoreFull("there is no room")
-
-            def seen(group):
-                floors.append(
-                    window.floor
-                )  # as whoever stores a base sees it meanwhile, and lets go of what is below
-                return group_of(group)
-
             patched.setattr(AdmissionLog, "append", fail)
-            patched.setattr(window, "_group", seen)
             with pytest.raises(StoreFull):
                 loop.admit(EdgeBatch.of([4, 1], [9, 9], None, np.array([1, -1], np.int8)), "insert", 5)
-        assert floors
-        assert set(floors) == {floor}
         assert sources_of(loop) == [1, 2, 3]
         loop.admit(EdgeBatch.of([5], [9]), "insert", 4)
+        assert floors
+        assert set(floors) == {floor}
         assert sources_of(loop) == [2, 3, 5]
         assert loop.stream.offsets() == {"insert": 4, "window": 1}
+
+
+class Away(KeptStore):
+    """A store that can be away, for who writes and for who reads."""
+
+    is_away = False
+
+    def write(self, *arguments, **options):
+        self._require_there()
+        super().write(*arguments, **options)
+
+    def read(self, *arguments):
+        self._require_there()
+        return super().read(*arguments)
+
+    def _require_there(self):
+        if self.is_away:
+            raise StoreUnreachable("nobody answers")
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_a_store_that_is_away_for_readers_too_leaves_the_window_as_it_was(attempts):
+    store, clock = Away(), ManualClock()
+    with Master(store, 1, clock=clock) as master:
+        counted = started(master, "3")
+        timed = master.start(ShortestPaths(source=0), "lanes", window=WindowWidth.of("10s"))
+        for loop in (counted, timed):
+            loop.admit(EdgeBatch.of([1, 2, 3], [9, 9, 9]), "http", 3)
+        store.is_away = True
+        for _ in range(attempts):
+            for loop in (counted, timed):
+                with pytest.raises(StoreUnreachable):
+                    loop.admit(EdgeBatch.of([4, 2], [9, 9], None, np.array([1, -1], np.int8)), "http", 5)
+                assert loop.stream.window.described()["left"] == 0
+        store.is_away = False
+        counted.admit(EdgeBatch.of([5], [9]), "http", 4)
+        assert sources_of(counted) == [2, 3, 5]
+        assert counted.stream.offsets() == {"http": 4, "window": 1}
+        assert sources_of(timed) == [1, 2, 3]
+        assert until(lambda: clock.advance(4) or sources_of(timed) == [])
+        assert timed.stream.offsets() == {"http": 3, "window": 3}
 
 
 def test_a_log_in_memory_is_as_long_as_the_window():

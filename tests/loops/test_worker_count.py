@@ -29,7 +29,7 @@ class Worked:
         self.workers, self.done, self.busy_s = workers, 0.0, 0.0
 
     def use(self):
-        return [WorkerUse(self.busy_s, None)] * self.workers
+        return [WorkerUse(self.busy_s, 0.0, None)] * self.workers
 
     def loads(self):
         return [int(self.done / self.workers)] * self.workers

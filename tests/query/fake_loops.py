@@ -20,6 +20,7 @@ import numpy as np
 
 from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import InvalidArgument, NotSupported, QueueFull, UnknownField
+from tornado.loops.frontier import LoopFrontier
 from tornado.loops.statistics import BranchState, Progress
 from tornado.loops.surroundings import Surroundings
 from tornado.records.checked import Checked
@@ -229,6 +230,7 @@ class MainLoop:
         self.workers = SimpleNamespace(applied=lambda: [0], waiting=lambda: [0], around=self._around)
         self.wants_snapshot = True
         self._stored = {}
+        self.held = LoopFrontier("", None, ())
         self._admitted = 0
         self._missing = 0
         self._lock = threading.RLock()
@@ -402,6 +404,10 @@ class MainLoop:
                 memory_bytes=1 << 20,
                 sources=dict(self._offsets),
             )
+
+    def frontier(self):
+        self.master.answers.wait()
+        return self.held
 
     def is_idle(self):
         return True

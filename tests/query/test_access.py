@@ -6,6 +6,8 @@ import httpx
 import pytest
 
 from tests.query.conftest import eventually, start_roads
+from tornado.errors import Forbidden
+from tornado.query.callers import NOBODY
 from tornado.query.http import HttpServer
 from tornado.query.http_access import NEEDS, About
 from tornado.query.token_file import TokenFile
@@ -81,6 +83,36 @@ def test_every_route_of_openapi_says_what_it_needs_and_nothing_else_does(ask):
     assert needed - listed <= {(path, "GET") for path in PUBLIC}
 
 
+READERS_CHANGE = {
+    ("POST", "/v1/tickets"),
+    ("POST", "/v1/queries"),
+    ("DELETE", "/v1/queries/{id}"),
+    ("POST", "/v1/loops/{name}/readers/{reader}"),
+    ("DELETE", "/v1/loops/{name}/readers/{reader}"),
+}
+
+
+def test_what_a_route_needs_follows_from_its_method_and_its_path():
+    # The other tests ask the table what to expect: this one does not.
+    for path, methods in NEEDS.items():
+        for method, need in methods.items():
+            changes = method != "GET" and (method, path) not in READERS_CHANGE
+            assert need.writes == changes, (method, path)
+            if path in PUBLIC:
+                about = About.NOTHING
+            elif path.endswith("/rescale"):
+                about = About.ALL_STREAMS
+            elif path.startswith("/v1/loops/{name}"):
+                about = About.LOOP
+            elif path.startswith("/v1/streams/{name}"):
+                about = About.STREAM
+            elif path.startswith("/v1/queries/{id}"):
+                about = About.QUERY
+            else:
+                about = About.WHAT_IT_SEES
+            assert need.about is about, (method, path)
+
+
 def test_every_route_is_closed_without_a_token_and_with_a_wrong_one(ask):
     tried = 0
     for method, path, filled in routes(ask):
@@ -131,6 +163,14 @@ def test_a_token_of_another_stream_sees_nothing_of_this_one(ask):
         assert "running" not in answer.text
     started = ask("POST", "/v1/loops", ROADS, json={"program": "bfs", "stream": "lanes"})
     assert started.status_code == 403
+
+
+def test_who_follows_a_loop_hears_nothing_of_a_question_of_another_stream(ask):
+    asked = ask("POST", "/v1/queries", READER, json={"loop": "roads", "mode": "approximate"}).json()
+    for token, status in ((LANES, 403), (READER, 422)):
+        answer = ask("POST", "/v1/loops/lanes/readers/me", token, json={"query": asked["id"]})
+        assert answer.status_code == status
+        assert ("roads" in answer.text) == (token == READER)
 
 
 def test_what_is_not_there_is_refused_in_the_words_of_what_is_not_shown(ask):
@@ -212,6 +252,12 @@ def test_what_has_no_route_needs_a_token_too(ask):
     assert ask("PATCH", "/v1/loops/roads", WRITER).status_code == 405
 
 
+def test_nobody_sees_and_changes_nothing_wherever_that_is_asked():
+    assert not NOBODY.sees("roads") and not NOBODY.writes
+    with pytest.raises(Forbidden):
+        NOBODY.require_all(["roads"], "this")
+
+
 def test_two_tokens_at_once_are_none(server):
     headers = [("Authorization", f"Bearer {READER}"), ("Authorization", f"Bearer {WRITER}")]
     assert httpx.get(f"{server.url}/v1/loops", headers=headers).status_code == 401
@@ -257,6 +303,15 @@ def test_a_ticket_stands_for_the_token_that_asked_for_it_once(ask):
     # It reads, whatever its token may.
     assert ask("DELETE", f"/v1/loops/roads?ticket={ticket(WRITER)}").status_code == 401
     assert ask("GET", "/v1/queries", READER, params={"ticket": "none", "limit": 1}).status_code == 200
+
+
+def test_a_ticket_is_worth_what_its_token_is_worth_now(ask, path):
+    given = [ask("POST", "/v1/tickets", token).json()["ticket"] for token in (READER, ROADS)]
+    path.write_text(
+        LINES.replace(f"read {READER}\n", "").replace(f"write {ROADS} roads", f"write {ROADS} lanes")
+    )
+    assert ask("GET", f"/v1/loops?ticket={given[0]}").status_code == 401
+    assert [loop["name"] for loop in ask("GET", f"/v1/loops?ticket={given[1]}").json()["loops"]] == ["lanes"]
 
 
 def test_a_ticket_runs_out(fake, clock, open_service):

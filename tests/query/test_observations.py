@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.query.conftest import eventually, start_roads
 from tornado.clock import ManualClock
+from tornado.loops.frontier import FrontierHolder, LoopFrontier
 from tornado.query.http_routes_observations import _Watcher
 from tornado.query.observer import NOW_EVERY_S, ROWS, UNWATCHED_EVERY_S, Observer
 from tornado.query.question_log import QuestionLog
@@ -58,6 +59,36 @@ def test_an_observation_has_what_streams_loops_and_workers_say(client):
         6,
     )
     assert found["branches"] == []
+
+
+def test_who_holds_a_loop_back_is_told_when_somebody_asks(client, fake):
+    """Of real loops: `tests/loops/test_frontier.py`."""
+    fake.loops["roads"].held = LoopFrontier(
+        "input 0 of processor",
+        (0, 8),
+        (FrontierHolder(True, 0, "processor", "output 0 of processor", (0, 7), True, 1),),
+    )
+    assert client.get("/v1/loops/roads/frontier").json() == {
+        "loop": "roads",
+        "stream": "roads",
+        "waiting": "input 0 of processor",
+        "timestamp": [0, 8],
+        "holders": [
+            {
+                "holds": True,
+                "worker": 0,
+                "operator": "processor",
+                "port": "output 0 of processor",
+                "by": "token",
+                "timestamp": [0, 7],
+                "count": 1,
+                "records": 0,
+                "vertices": None,
+            }
+        ],
+    }
+    assert client.get("/v1/loops/nowhere/frontier").status_code == 404
+    assert client.get("/v1/loops/roads/frontier?deep=1").status_code == 422
 
 
 def test_the_stream_says_hello_with_the_build_of_the_page_and_then_how_things_stand(client):

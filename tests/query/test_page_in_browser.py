@@ -11,6 +11,7 @@ import pytest
 from tests.browser import SIZES, Visit, launched
 from tests.query.conftest import start_roads
 from tests.shortened import shortened
+from tornado.loops.frontier import FrontierHolder, LoopFrontier
 from tornado.loops.part import PartStatistics
 from tornado.query.http import HttpServer
 from tornado.query.token_file import TokenFile
@@ -109,6 +110,15 @@ def test_a_service_that_is_away_for_a_minute_is_shown_as_it_was_and_then_as_it_i
     assert asked < 60  # ever more seldom
 
 
+INLET = "input 0 of processor"
+STANDING = LoopFrontier(
+    INLET,
+    (0, 8),
+    (
+        FrontierHolder(True, 1, "processor", "output 0 of processor", (0, 7), True, 1),
+        FrontierHolder(False, None, "processor", INLET, (0, 12), False, 3),
+    ),
+)
 VIEWS = {
     "now": "Branches that run",
     "residual": "Residual of branches",
@@ -135,7 +145,26 @@ def test_every_view_fits_its_window_and_has_no_serious_fault(client, visit, size
         page.show(view)
         page.wait_for(shown)
         assert not page.overflows(), view
+        assert page.gaps() == [], view
+        if view == "questions":
+            _look_around(page)
+            assert not page.overflows()
         assert page.judged() == [], view
+
+
+def _look_around(page):
+    """Have the neighbourhood of a vertex of the newest answer drawn, with the table beside it."""
+    page.page.get_by_label("Vertices").fill("3")
+    page.page.get_by_role("button", name="Ask").click()
+    page.page.get_by_label("Around vertex").fill("1")
+    page.page.get_by_role("button", name="Draw it").click()
+    around = page.page.get_by_role("region", name="Edges around 1")
+    around.wait_for()
+    assert [row.inner_text().split() for row in around.get_by_role("row").all()[1:]] == [
+        ["out", "2", "1"],
+        ["out", "4", "10"],
+    ]
+    page.page.locator(".graph canvas").first.wait_for()
 
 
 def test_a_question_is_asked_here_and_its_answer_and_what_it_is_worth_are_shown(client, visit):
@@ -268,13 +297,28 @@ def test_a_loop_that_stands_still_is_named_with_who_holds_it(fake, open_service,
     known.pending = 7
     known.by_worker = (PartStatistics(12, 1, 0), PartStatistics(8, 1, 0, pending=7))
     loop.statistics = lambda: known
+    loop.held = STANDING
     page = visit(serve(open_service(fake)).server.url)
     page.wait_for("roads stands still")
     page.wait_for("Held by worker 1, at iteration 8, with 7 vertices with work")
+    # Its workers are asked then whose token it is, and of which operator.
+    page.wait_for(
+        "Its frontier (input 0 of processor) is at 0/8; worker 1 keeps it by a token at output 0 of processor, timestamp 0/7"
+    )
+    kept = page.page.get_by_role("region", name="Frontiers").get_by_role("row").all()[1:]
+    assert [row.inner_text().split("\t")[:7] for row in kept] == [
+        ["roads", "0/8", "worker 1", "processor", "a token", "0/7", "yes"],
+        ["roads", "0/8", "between workers", "processor", "3 messages", "0/12", "no"],
+    ]
+    assert page.judged() == []
 
 
 def test_a_report_shows_every_view_without_a_service_or_a_request(fake, open_service, visit, tmp_path):
-    start_roads(fake)
+    loop = start_roads(fake)
+    known = loop.statistics()
+    known.pending = 7
+    loop.statistics = lambda: known
+    loop.held = STANDING
     with HttpServer(open_service(fake), port=0) as server:
         httpx.post(f"{server.url}/v1/queries?wait_s=20", json={"loop": "roads", "vertices": [3]}, timeout=60)
         with httpx.stream("GET", f"{server.url}/v1/observations/events", timeout=60) as events:
@@ -286,6 +330,9 @@ def test_a_report_shows_every_view_without_a_service_or_a_request(fake, open_ser
     for view, shown in VIEWS.items():
         page.show(view)
         page.wait_for(shown)
+    page.show("now")
+    kept = page.page.get_by_role("region", name="Frontiers").get_by_role("row").nth(1)
+    assert kept.inner_text().split("\t")[2:5] == ["worker 1", "processor", "a token"]
     page.show("questions")
     page.page.get_by_role("region", name="Questions that ended").get_by_text("exact").wait_for()
     page.show("residual")

@@ -18,6 +18,7 @@ from tornado.errors import (
     UnknownField,
     UnknownLoop,
     UnknownQuery,
+    WorkerLost,
 )
 from tornado.loops import Master
 from tornado.query.answers import Selection
@@ -452,6 +453,55 @@ def test_a_branch_is_kept_for_a_whole_result_until_that_is_deleted(fake, open_se
     eventually(lambda: loop.branches[0].released)
     with pytest.raises(ResultUnavailable, match="no longer kept"):
         query.answer.page(Selection())
+
+
+READINGS = {
+    "a page": lambda answer: answer.page(Selection()).rows.ids,
+    "the best": lambda answer: answer.page(Selection(top=9)).rows.ids,
+    "columns": lambda answer: list(answer.columns().vertex),
+    "arrays": lambda answer: answer.arrays()[0].tolist(),
+    "chunks": lambda answer: [vertex for rows in answer.chunks() for vertex in rows.ids],
+}
+
+
+class EndingWorkers:
+    """Values whose workers end while they are read: at the next look, after what is called then."""
+
+    def __init__(self, values, before):
+        self._values, self._before, self.are_gone = values, before, False
+
+    def __getattr__(self, name):
+        if not self.are_gone:
+            self._before()
+        self.are_gone = True
+        raise WorkerLost("the worker that held these values was lost")
+
+
+@pytest.mark.parametrize("how", READINGS)
+@pytest.mark.parametrize("is_copied", [True, False])
+def test_an_answer_whose_workers_end_while_it_is_read_is_read_from_its_copy(
+    fake, open_service, how, is_copied
+):
+    start_roads(fake)
+    service = open_service(fake)
+    query = answer(service)
+    expected = READINGS[how](query.answer)
+    shared = query.answer._shared
+    values = shared.values
+
+    def keep():
+        shared.values = values
+        if is_copied:
+            service.keep_answers()
+        shared.values = ending
+
+    ending = shared.values = EndingWorkers(values, keep)
+    if is_copied:
+        assert READINGS[how](query.answer) == expected != []
+        assert READINGS[how](query.answer) == expected
+    else:
+        with pytest.raises(WorkerLost):
+            READINGS[how](query.answer)
 
 
 def test_finished_queries_are_kept_by_count_and_the_oldest_go_first(fake, open_service):

@@ -20,6 +20,7 @@ from tornado.errors import (
     TornadoError,
     UnknownLoop,
     UnknownStream,
+    WorkerLost,
 )
 from tornado.query.request import ServiceLimits
 
@@ -245,6 +246,45 @@ def test_a_stream_is_fed_while_one_of_its_loops_is_removed(session, monkeypatch)
     roads.insert([1], [2])
     assert sorted(roads.loops) == ["a"]
     assert dict(session.loop("a").query().result(60).values) == {1: 0.0, 2: 1.0}
+
+
+def begun_with_one_that_is_removed(session, monkeypatch, *, failure=None):
+    """A stream of names whose only loop is removed when another one is installed there, which nobody knows by its name yet."""
+    roads = session.stream("roads", ids="string")
+    roads.start(ShortestPaths(source="a"), "going")
+    roads.insert(["a"], ["b"])
+    enter = session.master._enter
+
+    def removed_meanwhile(loops):
+        monkeypatch.undo()
+        session.remove("going")
+        if failure is not None:
+            loops[0].fail(failure)
+        return enter(loops)
+
+    monkeypatch.setattr(session.master, "_enter", removed_meanwhile)
+    return roads
+
+
+def test_a_stream_goes_on_with_a_loop_that_is_started_while_the_last_other_one_is_removed(
+    session, monkeypatch
+):
+    roads = begun_with_one_that_is_removed(session, monkeypatch)
+    roads.start(BreadthFirstSearch(source="a"), "coming")
+    roads.insert(["b"], ["c"])
+    answer = session.loop("coming").query().result(60)
+    assert dict(answer.values) == {"a": 0.0, "b": 1.0, "c": 2.0}
+    assert roads.offsets() == {"insert": 2}
+
+
+def test_a_stream_ends_where_its_last_loop_is_removed_and_the_one_that_is_being_started_fails(
+    session, monkeypatch
+):
+    roads = begun_with_one_that_is_removed(session, monkeypatch, failure=WorkerLost("lost"))
+    with pytest.raises(WorkerLost, match="lost"):
+        roads.start(BreadthFirstSearch(source="a"), "coming")
+    session.start(BreadthFirstSearch(source=1), "roads").insert([1], [2])
+    assert dict(session.loop("roads").query().result(60).values) == {1: 0.0, 2: 1.0}
 
 
 def test_of_two_first_loops_that_are_started_at_once_the_second_one_joins_the_stream(session, monkeypatch):

@@ -53,7 +53,7 @@ def main(path, *arguments):
     from tornado.loops import admission_log, master, stored_snapshot
 
     log = admission_log.AdmissionLog
-    log.is_long = lambda self, version, *_: self.size_after(version).records > RECORDS_A_BASE
+    log.is_long = lambda self, version, *_, **__: self.size_after(version).records > RECORDS_A_BASE
     marks = Marks(Path(path))
     marks.of("flush", log, "append")
     marks.of("forget", log, "forget")

@@ -100,28 +100,58 @@ def test_others_write_while_a_large_version_is_written_and_see_it_whole_or_not(t
         assert chunks_without_entry(store) == []
 
 
+def fail_in_the_middle(monkeypatch, store, version, *, is_cleared):
+    """Have a large version of roads fail when a part of it is written; return the loops that there were then."""
+    seen = []
+
+    def full(chunks):
+        yield [next(chunks)]
+        seen.extend(store.loops())
+        if not is_cleared:  # as by a process that was killed
+            monkeypatch.setattr(store, "_clear_unfinished", lambda: None)
+        raise StoreFull("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lmdb_store, "_portions", full)
+        with pytest.raises(StoreFull):
+            store.write("roads", version, pages_of(version))
+    return seen
+
+
 @pytest.mark.parametrize("is_cleared", [True, False])
 def test_nothing_is_left_of_a_large_version_that_failed(tmp_path, monkeypatch, is_cleared):
     monkeypatch.setattr("tornado.storage.lmdb_store._ONE_TRANSACTION_SIZE_BYTES", 2 << 20)
     with LmdbStore(tmp_path) as store:
         store.write("roads", 1, pages_of(1))
-
-        def full(chunks):
-            yield [next(chunks)]
-            if not is_cleared:  # as by a process that was killed
-                monkeypatch.setattr(store, "_clear_unfinished", lambda: None)
-            raise StoreFull("no room")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(lmdb_store, "_portions", full)
-            with pytest.raises(StoreFull):
-                store.write("roads", 2, pages_of(2))
+        fail_in_the_middle(monkeypatch, store, 2, is_cleared=is_cleared)
         assert (chunks_without_entry(store) == []) is is_cleared
         assert (store.versions("roads"), dict(store.scan("roads", 2))) == ([1], pages_of(1))
     with LmdbStore(tmp_path) as store:
         assert chunks_without_entry(store) == []
         store.write("roads", 2, pages_of(2))
         assert dict(store.scan("roads", 2)) == pages_of(2)
+
+
+@pytest.mark.parametrize("is_cleared", [True, False])
+def test_a_loop_whose_first_version_failed_is_none(tmp_path, monkeypatch, is_cleared):
+    monkeypatch.setattr("tornado.storage.lmdb_store._ONE_TRANSACTION_SIZE_BYTES", 2 << 20)
+    with LmdbStore(tmp_path) as store:
+        store.write("rails", 1, {b"k": b"v"})
+        seen = fail_in_the_middle(monkeypatch, store, 1, is_cleared=is_cleared)
+        assert seen == ["rails"]
+        assert (store.loops(), store.versions("roads")) == (["rails"], [])
+    with LmdbStore(tmp_path) as store:
+        assert (store.loops(), store.statistics().loops) == (["rails"], 1)
+        store.write("roads", 1, pages_of(1))
+        assert dict(store.scan("roads", 1)) == pages_of(1)
+        assert store.loops() == ["rails", "roads"]
+
+
+def test_whoever_is_told_that_it_is_written_has_it_on_the_disk(tmp_path):
+    """No kill shows it, only a loss of power would."""
+    with LmdbStore(tmp_path) as store:
+        flags = store._folder._open().flags()
+    assert (flags["sync"], flags["metasync"], flags["map_async"]) == (True, True, False)
 
 
 def test_a_page_overwritten_on_the_disk_is_corrupt_and_the_others_can_be_read(tmp_path):

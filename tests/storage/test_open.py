@@ -92,7 +92,12 @@ def test_a_path_that_is_a_file_is_refused(tmp_path):
     assert (tmp_path / "file").read_text() == "hello"
 
 
-def test_a_folder_that_cannot_be_written_says_so(tmp_path):
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_folder_that_cannot_be_written_says_so(tmp_path, is_there):
+    if is_there:
+        LmdbStore(tmp_path / "store").close()
+        for path in (tmp_path / "store").iterdir():
+            path.chmod(0o444)
     tmp_path.chmod(0o555)
     as_root = os.geteuid() == 0
     if as_root:

@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 import pytest
@@ -232,6 +233,12 @@ def test_a_server_that_is_away_for_a_while_loses_nothing_and_longer_is_an_error(
             assert PASSWORD not in str(raised.value)
             with pytest.raises(StoreUnreachable):
                 store.read("a", b"k", 2)
+            monkeypatch.setattr(postgres, "PATIENCE_S", 1.0)
+            begun_s = time.monotonic()
+            with ThreadPoolExecutor(6) as pool:
+                many = [pool.submit(store.write, "a", 3, {b"k": b"three"}) for _ in range(6)]
+            assert {type(one.exception()) for one in many} == {StoreUnreachable}
+            assert time.monotonic() - begun_s < within(2.0)  # and not one after the other
         finally:
             postgres_server.start()
         store.write("a", 3, {b"k": b"three"})

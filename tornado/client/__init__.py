@@ -20,6 +20,7 @@ from .errors import (
     ServiceFailed,
     Unreachable,
 )
+from .neighbourhood import Neighbourhood
 from .operations import Batch, Change, PushOutcome
 from .service import Service, ServiceLoop, ServiceQuery, ServiceStream, connect
 
@@ -33,6 +34,7 @@ __all__ = [
     "InConflict",
     "InvalidInput",
     "MissingPackage",
+    "Neighbourhood",
     "NotFound",
     "NotPermitted",
     "OutcomeUnknown",

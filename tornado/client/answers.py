@@ -114,11 +114,7 @@ class ServiceAnswer:
         MissingPackage
             pandas is not installed.
         """
-        try:
-            import pandas as pd  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: F401
-        except ImportError:
-            raise _missing("pandas") from None
-        return self._table.to_pandas()
+        return as_pandas(self._table)
 
     def to_polars(self) -> Any:
         """Return a DataFrame of Polars; null where a vertex was not reached.
@@ -128,11 +124,7 @@ class ServiceAnswer:
         MissingPackage
             Polars is not installed.
         """
-        try:
-            import polars as pl  # type: ignore[import-not-found, unused-ignore]
-        except ImportError:
-            raise _missing("polars") from None
-        return pl.from_arrow(self._table)
+        return as_polars(self._table)
 
     @property
     def _result(self) -> Document:
@@ -165,6 +157,24 @@ class ServiceAnswer:
                 f"stopped by {self.document.get('stopped_by') or 'a limit of its own'}: the best values so far"
             )
         return table_html(self._summary(), self._table.column_names, rows, "; ".join(notes))
+
+
+def as_pandas(table: pa.Table) -> Any:
+    """Return a table as a DataFrame of pandas; `MissingPackage` where that is not installed."""
+    try:
+        import pandas as pd  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: F401
+    except ImportError:
+        raise _missing("pandas") from None
+    return table.to_pandas()
+
+
+def as_polars(table: pa.Table) -> Any:
+    """Return a table as a DataFrame of Polars; `MissingPackage` where that is not installed."""
+    try:
+        import polars as pl  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        raise _missing("polars") from None
+    return pl.from_arrow(table)
 
 
 def _missing(package: str) -> MissingPackage:

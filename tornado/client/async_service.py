@@ -12,6 +12,7 @@ import pyarrow as pa
 from .answers import ServiceAnswer
 from .columns import edges_table, points_table, vertices_table
 from .handles import KnownLoop, KnownQuery, KnownService, KnownStream, listing, start_document
+from .neighbourhood import Neighbourhood
 from .operations import Batch, Change, ChangeCollector, PushOutcome, events_of_loop, events_of_query
 from .progress import ProgressBar
 from .questions import question
@@ -199,6 +200,15 @@ class AsyncLoop(KnownLoop[AsyncConnection]):
     async def predict(self, points: Any, *, mode: str = "approximate") -> list[Document]:
         """Predict points, by what the main loop has now; with `mode="exact"`, by the exact answer."""
         return (await self.query(points=points, mode=mode)).predictions
+
+    async def neighbours(self, vertex: int | str, *, limit: int = 50) -> Neighbourhood:
+        """Look at the edges around a vertex as they are now."""
+        found = await self._connection.run(self._operations.neighbours(self.name, vertex, limit))
+        return Neighbourhood(found)
+
+    async def frontier(self) -> Document:
+        """Look at which timestamp the loop stands, and who holds it there."""
+        return await self._connection.run(self._operations.frontier(self.name))
 
     async def follow(
         self, *, moved_by: float | None = None, interval_s: float | None = None

@@ -139,6 +139,15 @@ class Operations:
             query = yield from self.status(query["id"], wait_s=0.0)
         return query
 
+    def neighbours(self, loop: str, vertex: int | str, limit: int) -> Steps[Document]:
+        """Return the edges around a vertex as they are now, so many in each direction."""
+        path = f"/v1/loops/{quoted(loop)}/neighbours"
+        return (yield from self.document(Call("GET", path, {"vertex": vertex, "limit": limit})))
+
+    def frontier(self, loop: str) -> Steps[Document]:
+        """Return at which timestamp a loop stands, and who holds it there."""
+        return (yield from self.document(Call("GET", f"/v1/loops/{quoted(loop)}/frontier")))
+
     def result(self, identifier: str, **parameters: Any) -> Steps[Document]:
         """Return a page of the values of a finished query: `vertices`, `top`, `limit`, `after`, `table`."""
         return (yield from self.document(Call("GET", f"/v1/queries/{quoted(identifier)}/result", parameters)))

@@ -11,6 +11,7 @@ import pyarrow as pa
 from .answers import ServiceAnswer
 from .columns import edges_table, points_table, vertices_table
 from .handles import KnownLoop, KnownQuery, KnownService, KnownStream, listing, start_document
+from .neighbourhood import Neighbourhood
 from .operations import Batch, Change, ChangeCollector, PushOutcome, events_of_loop, events_of_query
 from .progress import ProgressBar
 from .questions import question
@@ -292,6 +293,15 @@ class ServiceLoop(KnownLoop[Connection]):
     def predict(self, points: Any, *, mode: str = "approximate") -> list[Document]:
         """Predict points, by what the main loop has now; with `mode="exact"`, by the exact answer."""
         return self.query(points=points, mode=mode).predictions
+
+    def neighbours(self, vertex: int | str, *, limit: int = 50) -> Neighbourhood:
+        """Look at the edges around a vertex as they are now, at most so many (1,000) in each direction."""
+        found = self._connection.run(self._operations.neighbours(self.name, vertex, limit))
+        return Neighbourhood(found)
+
+    def frontier(self) -> Document:
+        """Look at which timestamp the loop stands, and who holds it there: worker, operator, and token or message."""
+        return self._connection.run(self._operations.frontier(self.name))
 
     def follow(self, *, moved_by: float | None = None, interval_s: float | None = None) -> Iterator[Change]:
         """Yield what changes: everything first, then what each exact answer has that the one before it had not.

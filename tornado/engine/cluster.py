@@ -311,9 +311,9 @@ class ClusterEngine:
         except WrongFence:
             return
         if kind == "beat":
-            steps, busy_s, sent_bytes = body
+            steps, *use = body
             now = self.clock.monotonic()
-            self._use[index] = WorkerUse(busy_s, sent_bytes)
+            self._use[index] = WorkerUse(*use)
             if steps != self._stepped.get(index, (-1, now))[0]:
                 self._stepped[index] = steps, now
         elif kind == "broken":

@@ -24,6 +24,10 @@ class Host(Protocol):
         """Block until there may be something to do."""
         ...
 
+    def is_waiting(self) -> bool:
+        """Whether something is not done here that cannot go on before others have sent something; asked before `wait`, by its thread."""
+        ...
+
     def idle(self) -> None:
         """Do what can wait; called when `wait` has come back with nothing to do."""
         ...
@@ -38,9 +42,21 @@ class Host(Protocol):
 
 
 class WorkerUse(NamedTuple):
-    """What a worker has cost since it began: seconds of a core, and bytes that it has sent to others (None where they share memory)."""
+    """What a worker has done with its time since it began, and what it has sent to others.
+
+    Attributes
+    ----------
+    busy_s
+        Seconds of a core.
+    waited_s
+        Seconds in which it did nothing although something was not done, as others had to send something first. What is neither, it had
+        nothing to do, or no core.
+    sent_bytes
+        None where workers share memory.
+    """
 
     busy_s: float
+    waited_s: float
     sent_bytes: int | None
 
 

@@ -25,10 +25,11 @@ from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import TornadoError
 from ..timely import Fabric
 from .authenticator import Authenticator
-from .engine_contract import Host
+from .engine_contract import Host, WorkerUse
 from .peers import PeerFabric
 from .sockets import Breaks, Context, Socket, connected, listening, receive, send
 from .thread_time import busy_s_of
+from .waiting import WaitedFor
 from .wire import Wire, WireType, WrongFence
 
 DRIVER_SILENT_S = 10.0
@@ -146,6 +147,7 @@ class Member:
         self._served: Served
         self._stop = threading.Event()
         self._steps = 0
+        self._waited = WaitedFor(clock)
 
     def run(self, served: Served) -> None:
         """Join the others and serve until the driver says stop, or is gone."""
@@ -184,7 +186,7 @@ class Member:
         while not self._stop.is_set():
             self._steps += 1
             try:
-                if not host.step() and not host.wait(_WAIT_S):
+                if not host.step() and not self._waited.wait(host, _WAIT_S):
                     host.idle()
                 if self._steps % 64 == 0 and self._clock.monotonic() - collected > _COLLECT_S:
                     gc.collect()
@@ -234,7 +236,10 @@ class Member:
         while not self._stop.wait(_COUNT_S):
             if self.fabric.is_broken() or self._reports_breaks.taken():
                 self._say(self._beats, "broken")
-            self._say(self._beats, "beat", self._steps, busy_s_of(worker), self.fabric.sent_bytes)
+            self._say(self._beats, "beat", self._steps, *self._use(worker))
+
+    def _use(self, worker: threading.Thread) -> WorkerUse:
+        return WorkerUse(busy_s_of(worker), self._waited.seconds, self.fabric.sent_bytes)
 
     def _obey(self) -> None:
         """Take in all commands that are there."""

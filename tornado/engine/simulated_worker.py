@@ -122,7 +122,7 @@ class SimulatedWorker:
         if self.is_alive and not self.is_hung and self.has_joined:
             assert self._served is not None
             self._steps += 1
-            self._say("beats", "beat", self._steps, 0.0, 0)
+            self._say("beats", "beat", self._steps, 0.0, 0.0, 0)
             self._served.host.idle()
 
     def turn(self) -> None:
@@ -148,7 +148,7 @@ class SimulatedWorker:
             self._say("beats", "broken")
         self._step()
         if random.random() < 0.02:
-            self._say("beats", "beat", self._steps, 0.0, 0)
+            self._say("beats", "beat", self._steps, 0.0, 0.0, 0)
         self._is_awake = self._is_awake or bool(self.commands or self.requests or self.peers.has_any())
 
     def _step(self) -> None:

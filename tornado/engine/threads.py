@@ -11,7 +11,7 @@ from ..errors import WorkerLost
 from ..timely import ThreadFabric
 from .engine_contract import Host, WorkerUse
 from .thread_time import busy_s_of
-from .waiting import Waiting
+from .waiting import WaitedFor, Waiting
 
 _WAIT_S = 0.5
 # A thread that comes back from a kernel waits for the interpreter lock this long at most before it asks for it; with the
@@ -44,6 +44,7 @@ class ThreadEngine:
         self.fabric = ThreadFabric(workers)
         self._hosts: Sequence[Host] = ()
         self._threads: list[threading.Thread] = []
+        self._waited: list[WaitedFor] = []
         self._ending = threading.Event()  # of the present threads
         self._replacing = threading.Lock()
         self._is_closing = False
@@ -54,10 +55,11 @@ class ThreadEngine:
         if sys.getswitchinterval() > _SWITCH_INTERVAL_S:
             sys.setswitchinterval(_SWITCH_INTERVAL_S)
         self._hosts, self._threads, self._ending = list(hosts), [], threading.Event()
+        self._waited = [WaitedFor(self.clock) for _ in hosts]
         for index, host in enumerate(hosts):
             thread = threading.Thread(
                 target=self._run,
-                args=(index, host, on_failure, self._ending),
+                args=(index, host, self._waited[index], on_failure, self._ending),
                 name=f"tornado-worker-{index}",
                 daemon=True,
             )
@@ -95,7 +97,10 @@ class ThreadEngine:
         if not self._replacing.acquire(blocking=False):
             return []  # their threads may end in this moment, and nobody may ask for the time of one that has
         try:
-            return [WorkerUse(busy_s_of(thread), None) for thread in self._threads]
+            return [
+                WorkerUse(busy_s_of(thread), waited.seconds, None)
+                for thread, waited in zip(self._threads, self._waited, strict=False)
+            ]
         finally:
             self._replacing.release()
 
@@ -120,12 +125,13 @@ class ThreadEngine:
             host.wake()
         for thread in self._threads:
             thread.join()
-        self._hosts, self._threads = [], []
+        self._hosts, self._threads, self._waited = [], [], []
 
     def _run(
         self,
         index: int,
         host: Host,
+        waited: WaitedFor,
         on_failure: Callable[[int, BaseException], None],
         ending: threading.Event,
     ) -> None:
@@ -133,7 +139,7 @@ class ThreadEngine:
             try:
                 if not host.step():
                     self.notify()  # whoever waits for it to have nothing to do
-                    if not host.wait(_WAIT_S):
+                    if not waited.wait(host, _WAIT_S):
                         host.idle()
             except Exception as error:  # noqa: BLE001  whatever it is, the loop it happened in is reported as failed
                 on_failure(index, error)

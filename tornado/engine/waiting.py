@@ -1,4 +1,4 @@
-"""Waiting for a condition that other threads bring about."""
+"""Waiting for a condition that other threads bring about, and how long a worker waits for the others."""
 
 from __future__ import annotations
 
@@ -6,8 +6,32 @@ import threading
 from collections.abc import Callable
 
 from ..clock import Clock, after
+from .engine_contract import Host
 
 _LOOK_S = 0.5
+
+
+class WaitedFor:
+    """Lets a worker wait, and counts for how long it did although something was not done there; one worker's, on its thread.
+
+    Attributes
+    ----------
+    seconds
+        How long, so far; to be read from any thread.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.seconds = 0.0
+        self._clock = clock
+
+    def wait(self, host: Host, timeout_s: float) -> bool:
+        """See `Host.wait`."""
+        if not host.is_waiting():  # before, so that whoever is woken goes on at once
+            return host.wait(timeout_s)
+        began_s = self._clock.monotonic()
+        came = host.wait(timeout_s)
+        self.seconds += self._clock.monotonic() - began_s
+        return came
 
 
 class Waiting:

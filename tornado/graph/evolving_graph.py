@@ -236,8 +236,13 @@ class EvolvingGraph:
         apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
 
-    def use_blocks(self, partition: PartitionMap) -> None:
-        """Have the vertices belong to workers by another map; there are none yet."""
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is decided which vertices belong to this worker; before that none may be made."""
+        return not self._partition.is_open
+
+    def settle(self, partition: PartitionMap) -> None:
+        """Have the vertices belong to workers by the map that the first edges have decided on; there are none yet."""
         self._partition = partition
         self.columns.counters[names.BLOCK_BITS] = partition.block_bits
 

@@ -90,20 +90,21 @@ class PartitionMap:
         workers: int,
         buckets: NDArray[np.uint8],
         block_bits: int,
+        is_open: bool,  # noqa: FBT001  as `fields` has them
         ids: NDArray[np.int64],
         parts: NDArray[np.uint16],
     ) -> PartitionMap:
         """The map of these `fields`, of so many workers."""
         placed = PlacedVertices.of(ids, parts.astype(np.int64)) if len(ids) else None
-        return cls(workers, np.array(buckets), block_bits, placed=placed)
+        return cls(workers, np.array(buckets), block_bits, is_open, placed=placed)
 
-    def fields(self) -> tuple[NDArray[np.uint8], int, NDArray[np.int64], NDArray[np.uint16]]:
+    def fields(self) -> tuple[NDArray[np.uint8], int, bool, NDArray[np.int64], NDArray[np.uint16]]:
         """What workers in other processes have to know of it."""
         placed = self.placed
         named = (
             (np.empty(0, np.int64), np.empty(0, np.uint16)) if placed is None else (placed.ids, placed.parts)
         )
-        return self.buckets, self.block_bits, *named
+        return self.buckets, self.block_bits, self.is_open, *named
 
     def on(self, other: PartitionMap) -> PartitionMap:
         """The same for other workers: with the buckets of theirs, and smaller blocks where they are more, so that each has some."""

@@ -11,7 +11,6 @@ within bounds (`arrow_bounds.py`), and so are the columns that a dictionary make
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -28,6 +27,7 @@ from ..records.weights import weight_faults
 from .arrow_bounds import BODY, Bounds, check_bounds, no_stream
 from .interner import Names
 from .parsed import DESCRIBING, ParsedBatch, Rejections, drafted
+from .shown_rows import row_text
 from .times import BEYOND, MALFORMED, times_of
 
 _COLUMNS: Final = ("src", "dst", "weight", "op")
@@ -416,16 +416,3 @@ def as_numpy(column: Any) -> NDArray[Any]:
 def owned(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array that may be written to; Arrow's own memory may not."""
     return array if array.flags.writeable else array.copy()
-
-
-def row_text(table: pa.Table, columns: Sequence[str], row: int) -> str:
-    """A row as it is shown to people: JSON of some columns; of those that nobody asked for, several may have one name."""
-    names = table.column_names
-    fields = {name: _shown(table.column(names.index(name))[row]) for name in columns if name in names}
-    return json.dumps(fields, ensure_ascii=False)
-
-
-def _shown(entry: pa.Scalar) -> Any:
-    # Python has no instants of nanoseconds, nor beyond the year 9999.
-    is_instant = pa.types.is_timestamp(entry.type) or pa.types.is_date(entry.type)
-    return entry.value if is_instant else entry.as_py()

@@ -71,7 +71,7 @@ def check_bounds(body: Bytes, bounds: Bounds) -> None:
     meter = _Meter(bounds)
     try:
         _walk(body, meter)
-    except (struct.error, IndexError) as error:
+    except (struct.error, IndexError, OverflowError) as error:
         raise no_stream(error) from error
 
 

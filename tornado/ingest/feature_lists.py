@@ -5,6 +5,7 @@ Guarantee: what is returned has the order of the rows, and nothing for rows that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -56,8 +57,16 @@ def require_number(kind: pa.DataType, name: str, what: str, *, with_bool: bool =
         raise InvalidArgument(f"column {name!r} has type {kind}, but {what} is a number")
 
 
-def index_lists(table: pa.Table, form: str) -> tuple[FlatLists, FlatLists]:
-    """The indices and the values of sparse points."""
+def index_lists(
+    table: pa.Table, form: str, *, fits: Callable[[int], None] = lambda _: None
+) -> tuple[FlatLists, FlatLists]:
+    """The indices and the values of sparse points.
+
+    Parameters
+    ----------
+    fits : callable
+        Told how many entries there are, before anything is made of them that takes more memory than they do; raises where it is too much.
+    """
     if form == "two lists":
         columns = [table.column(INDICES), table.column(VALUES)]
     elif form in {"structs", "vectors"}:
@@ -76,6 +85,7 @@ def index_lists(table: pa.Table, form: str) -> tuple[FlatLists, FlatLists]:
             pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
         )
         lists = lists_of(pairs)
+        fits(len(lists.entries))
         keys, items = lists.entries.flatten()
         return lists._replace(entries=keys), lists._replace(entries=items)
     for column in columns:
@@ -84,6 +94,7 @@ def index_lists(table: pa.Table, form: str) -> tuple[FlatLists, FlatLists]:
     _require_indices(columns[0].type.value_type)
     require_number(columns[1].type.value_type, VALUES, "an entry of it")
     indices, values = lists_of(columns[0]), lists_of(columns[1])
+    fits(max(len(indices.entries), len(values.entries)))
     if form == "vectors":
         indices = _all_indices(indices, values, _is_dense(table.column(FEATURES)))
     return indices, values

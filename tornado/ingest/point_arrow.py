@@ -47,7 +47,6 @@ from .arrow import (
     op_column,
     owned,
     read_table,
-    row_text,
     weight_column,
 )
 from .arrow_bounds import BODY, Bounds
@@ -68,6 +67,7 @@ from .parsed import ParsedPoints, Rejections, drafted
 from .point_ids import ids_at, names_at
 from .point_layout import ColumnRoles, PointFormat
 from .point_record import DENSE_ON_SPARSE, NO_ID_OF_REMOVAL, SPARSE_ON_DENSE, beyond_width, feature_name
+from .shown_rows import row_text
 
 _INDEX_BYTES: Final = 4
 _SHOWN_COLUMNS: Final = 40
@@ -334,10 +334,10 @@ def _read_lists(
     faults.add(nulls(column) & ~removed, "features are missing")
     faults.add((lists.lengths != points.features) & ~removed, _wrong_count(lists.lengths, points))
     whole = (lists.lengths == points.features) & ~removed
-    values, missing = as_numpy(floats_of(lists.entries)), nulls(lists.entries)
     if not whole.all():
-        kept = np.repeat(whole, lists.lengths)
-        values, missing = values[kept], missing[kept]
+        # Before they are numbers of eight bytes: a list that is too long may have any number of small ones.
+        lists = lists_of(column.filter(pa.array(whole)))
+    values, missing = as_numpy(floats_of(lists.entries)), nulls(lists.entries)
     with np.errstate(over="ignore"):
         features[whole] = values.reshape(-1, points.features)
     places = np.flatnonzero(~np.isfinite(features[whole]))
@@ -381,7 +381,10 @@ def _sparse(
         sizes = sizes_of(table.column(FEATURES))
         present = ~nulls(table.column(FEATURES)) & ~removed
         faults.add((sizes != points.features) & present, _wrong_count(sizes, points))
-    given, numbers = index_lists(table, form)
+    entry_bytes = _INDEX_BYTES + points.value_type.itemsize
+    given, numbers = index_lists(
+        table, form, fits=lambda count: _require_room(count * entry_bytes + 8 * table.num_rows, bounds)
+    )
     names = (FEATURES,) if form != "two lists" else (INDICES, VALUES)
     for name in names:
         faults.add(nulls(table.column(name)) & ~removed, f"{name} are missing")
@@ -390,9 +393,6 @@ def _sparse(
         lambda row: f"features have {given.lengths[row]} indices, but {numbers.lengths[row]} values",
     )
     good = faults.none() & ~removed
-    _require_room(
-        len(given.entries) * (_INDEX_BYTES + points.value_type.itemsize) + 8 * table.num_rows, bounds
-    )
     kept = np.repeat(good, given.lengths)
     no_index = nulls(given.entries)[kept]
     indices = as_numpy(given.entries.cast(pa.int64(), safe=False).fill_null(-1))[kept]

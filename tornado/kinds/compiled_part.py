@@ -147,6 +147,13 @@ class CompiledPart(Generic[Bundle, State]):
         """Take a bundle off the input."""
         raise NotImplementedError
 
+    def _must_wait(self, bundle: Bundle) -> bool:
+        """Whether a bundle names vertices, and it is not decided which belong to this worker.
+
+        Its sender has been told, and this worker will be: the command is under way on another connection.
+        """
+        return bool(len(bundle)) and not self.graph.is_placed
+
     def _flush(self) -> None:
         """Send what the kernel has put into its outboxes."""
         raise NotImplementedError

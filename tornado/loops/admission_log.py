@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidArgument, StoreCorrupt
 from ..records.edge_batch import EdgeBatch
-from ..records.growth import gained_with
 from ..records.narrow_edges import LAYOUTS, NarrowEdges, decode_narrow, encode_narrow
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
@@ -37,9 +36,14 @@ _LONG_LOG_RECORDS = 1 << 24  # some seconds to go through again, without a base
 _LONG_LOG_GROUPS = 1 << 16  # likewise
 # Of what a base of now would take: with the next base beside it the store stays below 2.5 times that.
 _SHARE_OF_BASE = 0.25
-_SHORT_LOG_BYTES = 1 << 24  # however small the base is
+_SHORT_LOG_BYTES = 1 << 22  # however small the base is
 _EDGE_BYTES = 12  # in a base, at least
 _SIZE = 5  # where in an entry it stands
+_CHECK = b', "check": '  # begins the last member of the metadata: the checksum of what it is without it
+# What metadata has that may be without a checksum; a name that is none of these is one that was damaged.
+_UNCHECKED = frozenset(
+    {"stream", "entries", "checksum", "before", "records", "gained", "offsets", "numbers", "window", "left"}
+)
 
 WINDOW = "window"
 """The source that edges leave by, where a stream has a window."""
@@ -83,23 +87,18 @@ class LogSize(NamedTuple):
     ----------
     records, size_bytes
         How many records, and what they take.
-    gained
-        By how many edges or points the stream grows with it, at most; it may shrink.
     """
 
     records: int = 0
     size_bytes: int = 0
-    gained: int = 0
 
     def with_(self, other: LogSize) -> LogSize:
         """Both together."""
-        return LogSize(
-            self.records + other.records, self.size_bytes + other.size_bytes, self.gained + other.gained
-        )
+        return LogSize(self.records + other.records, self.size_bytes + other.size_bytes)
 
     def without(self, other: LogSize) -> LogSize:
         """What is left of this one without another."""
-        return self.with_(LogSize(-other.records, -other.size_bytes, -other.gained))
+        return self.with_(LogSize(-other.records, -other.size_bytes))
 
 
 class LoggedStretch(NamedTuple):
@@ -131,7 +130,6 @@ class AdmissionLog:
         self._numbers: dict[str, int] = {}
         self._sizes: dict[int, LogSize] = {}
         self._size = LogSize()
-        self._left: int | None = None  # with the newest group
         self._window: dict[str, Any] | None = None
         for version in store.versions(self._line):
             metadata = self._metadata(version)
@@ -139,7 +137,6 @@ class AdmissionLog:
             self._newest, self._sizes[version] = version, _size_of(metadata)
             self._size = self._size.with_(self._sizes[version])
             self._offsets, self._numbers = metadata["offsets"], metadata["numbers"]
-            self._left = metadata.get("left", self._left)
 
     @property
     def offsets(self) -> Mapping[str, int]:
@@ -171,7 +168,7 @@ class AdmissionLog:
         with self._lock:
             return sum(group > version for group in self._sizes)
 
-    def is_long(self, version: int, base_records: int, base_bytes: int) -> bool:
+    def is_long(self, version: int, base_records: int, base_bytes: int, *, held: int) -> bool:
         """Whether so much stands behind a base that another one is worth its while.
 
         A start goes through all of it, and it takes room: what the log has must stay a share of what a base of now would take.
@@ -182,10 +179,12 @@ class AdmissionLog:
             Of the base; 0 where there is none.
         base_records, base_bytes
             How many edges and points it has, and what these take.
+        held
+            How many the stream has now. Records do not say that: one may take the place of others, or be a removal of none.
         """
         behind = self.size_after(version)
         record_bytes = base_bytes / base_records if base_records else _EDGE_BYTES
-        now_bytes = max(0, base_records + behind.gained) * record_bytes
+        now_bytes = held * record_bytes
         room_bytes = max(_SHORT_LOG_BYTES, (1 + _SHARE_OF_BASE) * now_bytes - base_bytes)
         return (
             behind.records > max(_LONG_LOG_RECORDS - base_records // 2, base_records // 4)
@@ -214,9 +213,7 @@ class AdmissionLog:
         }
         written = [_encoded(entry.batch) for entry in entries]
         page = written[0][1] if len(written) == 1 else b"".join(own for _, own in written)
-        left = next((entry.left for entry in reversed(entries) if entry.left is not None), self._left)
         records = sum(len(entry.batch) for entry in entries)
-        gained = sum(gained_with(entry.batch) for entry in entries) - ((left or 0) - (self._left or 0))
         metadata = {
             "stream": self._stream,
             "entries": [
@@ -226,17 +223,15 @@ class AdmissionLog:
             "checksum": zlib.crc32(page),
             "before": self._newest,
             "records": records,
-            "gained": gained,
             "offsets": offsets,
             "numbers": numbers,
         }
-        metadata |= ({} if window is None else {"window": window}) | ({} if left is None else {"left": left})
+        metadata |= {} if window is None else {"window": window}
         version = entries[-1].version
-        self._store.write(self._line, version, {_KEY: page}, metadata=json.dumps(metadata).encode())
+        self._store.write(self._line, version, {_KEY: page}, metadata=_checked(metadata))
         with self._lock:
-            self._sizes[version] = LogSize(records, len(page), gained)
+            self._sizes[version] = LogSize(records, len(page))
             self._size = self._size.with_(self._sizes[version])
-            self._left = left
             self._newest, self._offsets, self._numbers, self._window = version, offsets, numbers, window
 
     @property
@@ -324,19 +319,28 @@ class AdmissionLog:
             yield LogEntry(own, source, offset, batch, number, *left)
 
     def _metadata(self, version: int) -> dict[str, Any]:
-        text = self._store.metadata(self._line, version)
+        text = self._store.metadata(self._line, version) or b""
         try:
-            content = json.loads(text or b"")
-            content["entries"], content["checksum"], content["before"]
+            content = json.loads(text)
+            content["entries"], content["before"], content["checksum"]
         except (ValueError, KeyError, TypeError) as error:
             raise self._corrupt(version, "does not say what is in it") from error
+        if not _is_as_written(text, content):
+            raise self._corrupt(version, "says something else of what is in it than was written")
         if content.get("stream", self._stream) != self._stream:
             raise self._corrupt(version, f"is one of stream {content['stream']!r}")
         return dict(content)
 
     def _corrupt(self, version: int, what: str) -> StoreCorrupt:
+        newest = max(self._store.versions(self._stream), default=None)
+        held = (
+            "there is no snapshot"
+            if newest is None
+            else f"the newest snapshot, of version {newest}, is intact"
+        )
         return StoreCorrupt(
-            f"the log of stream {self._stream!r} is damaged: its group of version {version} {what}"
+            f"the log of stream {self._stream!r} is damaged: its group of version {version} {what}; {held}",
+            hint="Begin with a backup of the store (`tornado backup`), or with an empty store.",
         )
 
 
@@ -371,11 +375,22 @@ def _joined(parts: Sequence[LogEntry]) -> LoggedStretch:
     return LoggedStretch(batch, offsets, parts[-1].version)
 
 
+def _checked(metadata: dict[str, Any]) -> bytes:
+    """Metadata as they are written: JSON, with a checksum of its own text in the end."""
+    text = json.dumps(metadata).encode()
+    return b"%b%b%d}" % (text[:-1], _CHECK, zlib.crc32(text))
+
+
+def _is_as_written(text: bytes, metadata: Mapping[str, Any]) -> bool:
+    """Whether metadata are what was written, as far as they say."""
+    if "check" not in metadata:
+        return metadata.keys() <= _UNCHECKED
+    said, _, checksum = text.rpartition(_CHECK)
+    return checksum == b"%d}" % zlib.crc32(said + b"}")
+
+
 def _size_of(metadata: Mapping[str, Any]) -> LogSize:
-    records = int(metadata["records"])
-    size_bytes = sum(entry[_SIZE] for entry in metadata["entries"])
-    # What was written before that was counted is taken to have grown.
-    return LogSize(records, size_bytes, int(metadata.get("gained", records)))
+    return LogSize(int(metadata["records"]), sum(entry[_SIZE] for entry in metadata["entries"]))
 
 
 def _encoded(batch: RecordBatch) -> tuple[list[Any] | str | None, bytes]:
@@ -403,6 +418,11 @@ def _kind_of(
     """The class of batches that are written so: of points, or of edges where there is no layout."""
     if layout is None or layout in LAYOUTS:  # without one as logs had them before
         return EdgeBatch
+    if isinstance(layout, str):
+        raise StoreCorrupt(
+            f"the log of stream {stream!r} has what {source!r} sent in the layout {layout!r}, which this program does not know",
+            hint="A newer program has written it: start the stream with that one.",
+        )
     if points is None or _layout_of(points) != layout:
         try:
             logged: Any = Points(*layout)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import InternalError, NotSupported, Unresponsive
 from ..graph import PartitionMap
 from ..points import EvolvingPoints
-from ..timely import Dataflow, Fabric, Scope, Worker
+from ..timely import Dataflow, Fabric, Holder, Scope, Worker, holders
 from .kind import PartPlan, kind_named
 from .part import (
     AdoptingMain,
@@ -47,7 +48,7 @@ class StartLoop:
     partition: PartitionMap
     on_installed: Callable[[int], None]  # worker
     on_refused: Callable[[int, BaseException], None]  # worker, why it has no part
-    on_applied: Callable[[int, int], None]  # worker, records of the stream
+    on_applied: Callable[[int, int, int], None]  # worker, records of the stream, edges and points then held
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +211,10 @@ class LoopHost(Protocol):
         """A loop's part on this worker, when it is installed."""
         ...
 
+    def holders(self, number: int) -> list[Holder]:
+        """What holds back the frontier of a loop, as this worker knows; nothing where it has no part of it."""
+        ...
+
     def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
         """(loop, branch, error) of what failed on this worker."""
         ...
@@ -260,6 +265,11 @@ class WorkerHost:
         """A loop's processor on this worker; to be read only."""
         return self._loops.get(number)
 
+    def holders(self, number: int) -> list[Holder]:
+        """See `LoopHost`; from any thread, also while the worker's own is at work or hangs."""
+        dataflow = self._dataflows.get(number)
+        return [] if dataflow is None else holders(dataflow)
+
     def step(self) -> bool:
         """Take commands, then step the dataflows."""
         did = bool(self._commands)
@@ -278,6 +288,12 @@ class WorkerHost:
     def wait(self, timeout_s: float) -> bool:
         """Block until there may be something to do."""
         return bool(self._commands) or self._worker.wait(timeout_s)
+
+    def is_waiting(self) -> bool:
+        """Whether a branch is not over here, or a vertex of a main loop has work, so that others have to send something."""
+        return any(not branch.is_finished for branch in self._branches.values()) or any(
+            not part.traffic().is_idle for part in self._loops.values()
+        )
 
     def idle(self) -> None:
         """Tidy up the streams; called when nothing has come for a while."""
@@ -324,7 +340,7 @@ class WorkerHost:
             case UseBlocks():
                 begun = self._streams.get(command.stream)
                 if begun is not None:
-                    cast("StreamPart", begun).use_blocks(command.block_bits)
+                    cast("StreamPart", begun).settle(command.block_bits)
             case Fork():
                 self._fork(command)
             case Stop():
@@ -369,10 +385,13 @@ class WorkerHost:
         stream = self._streams.get(command.stream)
 
         def on_applied(records: int) -> None:
-            command.on_applied(index, records)
+            own = shared()
+            command.on_applied(index, records, 0 if own is None else own.held())
 
         if stream is None and kind_named(command.plan.kind).shares_streams:
             stream = StreamPart(command.partition, index, on_applied)
+        # The stream has the function: with a reference of its own it would be garbage that somebody has to find.
+        shared = ref(stream) if isinstance(stream, StreamPart) else _nobody
 
         def build(scope: Scope) -> None:
             part = command.plan.part(
@@ -525,3 +544,7 @@ class WorkerHost:
                 }
             main.free()
             del self._dataflows[number]
+
+
+def _nobody() -> None:
+    """What is held by a stream of a kind that does not share it."""

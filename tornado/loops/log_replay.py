@@ -6,11 +6,9 @@ each are no slower than one of a million.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..errors import InvalidArgument, StoreCorrupt
 from ..records.record_batch import RecordBatch
-from .admission_log import AdmissionLog, LogEntry, in_stretches
+from .admission_log import AdmissionLog, in_stretches
 from .stream import RecordStream
 from .vertex_program import first_refused
 
@@ -28,7 +26,7 @@ def go_on(stream: RecordStream) -> None:
     base, _, _ = stream.counts()
     if stream.log is not None:
         _require_log(stream, stream.log)
-        for stretch in in_stretches(_entries(stream, stream.log, base)):
+        for stretch in in_stretches(stream.log.replay(after=base, points=stream.points)):
             _require_possible(stream, stretch.batch)
             stream.admit_logged(stretch.batch, stretch.offsets, stretch.version)
     if base and stream.checkpointed is None and stream.counts()[0] == base:
@@ -47,22 +45,6 @@ def _require_log(stream: RecordStream, log: AdmissionLog) -> None:
             f"{stored.snapshot.version} was stored, which is intact",
             hint="Begin with a backup of the store (`tornado backup`), or with an empty store.",
         )
-
-
-def _entries(stream: RecordStream, log: AdmissionLog, base: int) -> Iterator[LogEntry]:
-    try:
-        yield from log.replay(after=base, points=stream.points)
-    except StoreCorrupt as error:
-        newest = stream.stored.newest_version()
-        held = (
-            "there is no snapshot"
-            if newest is None
-            else f"the newest snapshot, of version {newest}, is intact"
-        )
-        raise StoreCorrupt(
-            f"{error.message}; {held}",
-            hint="Begin with a backup of the store (`tornado backup`), or with an empty store.",
-        ) from error
 
 
 def _require_possible(stream: RecordStream, batch: RecordBatch) -> None:

@@ -18,6 +18,7 @@ from .branch import Branch
 from .branch_edges import edges_of_branch, edges_of_stored, points_of_branch, points_of_stored
 from .branch_ways import StoredWays, ways_of_branch
 from .fork_options import ForkOptions
+from .frontier import LoopFrontier, frontier_of
 from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .iterations import iterations_of, progress_of
 from .kind import arguments_of_fork, kind_of_program, stored_kinds
@@ -479,6 +480,10 @@ class MainLoop:
             by_worker=tuple(parts),
         )
 
+    def frontier(self) -> LoopFrontier:
+        """How far it is by timestamps, and who holds it back there; looked for now, on every worker."""
+        return frontier_of(self._parts.holders())
+
     # Called by the master
 
     @property
@@ -499,10 +504,6 @@ class MainLoop:
     def raise_failure(self) -> None:
         """Raise what made the loop fail, if anything did."""
         self._parts.raise_failure()
-
-    def edge_count(self) -> int:
-        """How many edges the graph has."""
-        return self.statistics().edges
 
     def branch_numbers(self) -> Collection[int]:
         """Of the branches that run."""

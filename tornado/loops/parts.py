@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from ..engine import Engine
 from ..errors import InternalError, TornadoError, WorkerLost
+from ..timely import Holder
 from .host import Command, LoopHost, StartLoop
 from .kind import PartPlan
 from .part import MainPartView
@@ -155,6 +156,10 @@ class Parts:
             except WorkerLost:
                 self.raise_failure()
         return ask(self.views())
+
+    def holders(self) -> list[list[Holder]]:
+        """What holds back the frontier of the loop, as each worker knows; after a loss as `views`."""
+        return self.asked(lambda _: [host.holders(self._number) for host in self._hosts])
 
     def is_idle(self) -> bool:
         """Whether everything that was posted is applied and the loop has converged on it.

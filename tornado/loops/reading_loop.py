@@ -57,10 +57,6 @@ class ReadingLoop(Protocol):
         """What each worker gets of a batch."""
         ...
 
-    def edge_count(self) -> int:
-        """How many edges the graph has."""
-        ...
-
     def branch_numbers(self) -> Collection[int]:
         """The numbers of its branches that run."""
         ...

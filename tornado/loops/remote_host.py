@@ -17,6 +17,7 @@ from ..engine import ClusterEngine, error_of
 from ..errors import WorkerLost
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
+from ..timely import Holder
 from ..value_types import Ids, Mask, ValueArray, Worst
 from .host import (
     Admit,
@@ -253,7 +254,7 @@ class RemoteHost:
         self.index = index
         self._engine = engine
         self._starts: dict[int, StartLoop] = {}  # by loop
-        self._applied: dict[int, Callable[[int, int], None]] = {}  # by stream
+        self._applied: dict[int, Callable[[int, int, int], None]] = {}  # by stream
         self._installed: dict[int, RemoteMain] = {}
         self._forks: dict[int, tuple[Fork, RemoteBranch | None]] = {}
         self._placing: dict[int, Place] = {}
@@ -265,6 +266,10 @@ class RemoteHost:
     def loop(self, number: int) -> RemoteMain | None:
         """A loop's part on this worker."""
         return self._installed.get(number)
+
+    def holders(self, number: int) -> list[Holder]:
+        """See `LoopHost`."""
+        return [Holder(*one) for one in self.ask(("holders", number))]
 
     @property
     def losses(self) -> int:
@@ -362,10 +367,10 @@ class RemoteHost:
                 start = self._starts.get(loop)
                 if start is not None:
                     start.on_refused(self.index, error_of(error))
-            case ("applied", stream, records):
+            case ("applied", stream, records, held):
                 on_applied = self._applied.get(stream)
                 if on_applied is not None:
-                    on_applied(self.index, records)
+                    on_applied(self.index, records, held)
             case ("recorded", number, first_iteration):
                 command, _ = self._forks.get(number, (None, None))
                 if command is not None:

@@ -125,7 +125,7 @@ class RemoteWorker:
                         PartitionMap.of_fields(self._worker_host.workers, *partition),
                         on_installed=lambda _: report("installed", loop),
                         on_refused=lambda _, error: report("refused", loop, described(self._told(error))),
-                        on_applied=lambda _, records: report("applied", stream, records),
+                        on_applied=lambda _, records, held: report("applied", stream, records, held),
                     )
                 )
             case ("place", ticket, awaited_edges, ids, columns):
@@ -134,10 +134,12 @@ class RemoteWorker:
                 post(EndLoop(loop, at_once))
 
     def answer(self, request: tuple[Any, ...]) -> Any:
-        """Answer what `RemotePart` asks, or fetch what a plan requires; on the listener's thread."""
+        """Answer what `RemotePart` asks, who holds a frontier back, or fetch what a plan requires; on the listener's thread."""
         if request[0] == "require":
             _, kind, fields = request
             return self._require(kind, fields)
+        if request[0] == "holders":
+            return [tuple(one) for one in self._worker_host.holders(request[1])]
         where, number, method, *arguments = request
         part: Any = self._worker_host.loop(number) if where == "main" else self._branches.get(number)
         if part is None:
@@ -227,7 +229,8 @@ class ReportingHost:
         self._report_failures = report_failures
         self._report = report
         self._was_busy = False
-        self.wait, self.idle, self.wake, self.close = host.wait, host.idle, host.wake, host.close
+        self.wait, self.is_waiting, self.idle = host.wait, host.is_waiting, host.idle
+        self.wake, self.close = host.wake, host.close
 
     def step(self) -> bool:
         """Step the host; report when it runs out of work, and what failed where it raises."""

@@ -54,7 +54,7 @@ PAGE_EDGES = 1 << 19
 _MOST_PAGES = 1 << 16
 _SHOWN_VERSIONS = 20
 _SPARED_SHARE = 1 / 8  # of the newest snapshot may go to older ones that nobody has asked for
-_SPARED_BYTES = 1 << 24  # however small it is
+_SPARED_BYTES = 1 << 22  # however small it is
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -129,9 +129,7 @@ class RecordStream:
         self._store_checkpoint = store_checkpoint
         self._engine = engine
         self._loops: dict[int, ReadingLoop] = {}
-        self._counting = (
-            threading.Lock()
-        )  # inside the order, for a moment: version, offsets and counts change as one
+        self._counting = threading.Lock()  # inside the order: version, offsets and counts change as one
         self._version = self._admitted = 0
         self._offsets: dict[str, int] = {}
         self.had_edges = False  # whether any ever came
@@ -461,7 +459,9 @@ class RecordStream:
             return True
         stored = () if self.checkpointed is None else self.checkpointed.loops
         has_begun = bool(self._version) and any(loop.number not in stored for loop in self.running)
-        return has_begun or self.log.is_long(*self.stored.newest_base())
+        if has_begun or not self.is_whole:  # while others are given the graph, what they hold says nothing
+            return has_begun
+        return self.log.is_long(*self.stored.newest_base(), held=self.workers.held())
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
@@ -577,9 +577,9 @@ class RecordStream:
             return loop.shares(batch.untimed())
         raise self._closed()
 
-    def count_applied(self, worker: int, records: int) -> None:
+    def count_applied(self, worker: int, records: int, held: int) -> None:
         """Take records that a worker has applied off the backlog, and let those go on who wait for room."""
-        self.workers.count_applied(worker, records)
+        self.workers.count_applied(worker, records, held)
         self._engine.notify()
 
     def begin_again(self, partition: PartitionMap) -> None:

@@ -171,10 +171,10 @@ class StreamPart:
         if reader.hears_back == self._reverse and self._reverse not in wanted:
             self.graph.end_reverse()
 
-    def use_blocks(self, block_bits: int) -> None:
-        """Have blocks of ids belong to workers; there are no vertices yet."""
+    def settle(self, block_bits: int) -> None:
+        """Have blocks of ids belong to workers, or with 0 single ids; there are no vertices yet."""
         self.partition = replace(self.partition, block_bits=block_bits, is_open=False)
-        self.graph.use_blocks(self.partition)
+        self.graph.settle(self.partition)
 
     @property
     def is_backed_up(self) -> bool:
@@ -187,7 +187,9 @@ class StreamPart:
         return bool(self._commands)
 
     def admit(self, share: Share) -> None:
-        """Put a share into the sequence."""
+        """Put a share into the sequence; from the first one on the map is not open any more."""
+        if self.partition.is_open:
+            self.settle(self.partition.block_bits)
         self._commands.append(share)
         self._wake()
 
@@ -266,6 +268,10 @@ class StreamPart:
     def edge_count(self) -> int:
         """Live edges on this worker."""
         return int(self.graph.columns.counters[EDGES])
+
+    def held(self) -> int:
+        """Live edges and points on this worker: what a base of now would have of it."""
+        return self.edge_count() + (0 if self.points is None else len(self.points))
 
     def _apply(self, share: Share, records: int) -> bool:
         """Apply up to so many records of a share; return whether all of them are applied."""

@@ -40,6 +40,7 @@ class StreamWorkers:
         self.partition = partition
         self._posted = [0] * len(hosts)
         self._applied = [0] * len(hosts)
+        self._held = [0] * len(hosts)
 
     def __len__(self) -> int:
         return len(self._hosts)
@@ -51,6 +52,10 @@ class StreamWorkers:
     def applied(self) -> list[int]:
         """How many records each has applied since it began."""
         return list(self._applied)
+
+    def held(self) -> int:
+        """How many edges and points they hold, as far as they have applied what was posted."""
+        return sum(self._held)
 
     def waiting(self) -> list[int]:
         """How many records are posted to each and not applied."""
@@ -113,11 +118,12 @@ class StreamWorkers:
             parts.append(found)
         return together(parts, most)
 
-    def count_applied(self, worker: int, records: int) -> None:
-        """Take records that a worker has applied off the backlog."""
+    def count_applied(self, worker: int, records: int, held: int) -> None:
+        """Take records that a worker has applied off the backlog; with them it holds so many edges and points."""
         self._applied[worker] += records
+        self._held[worker] = held
 
     def begin_again(self, partition: PartitionMap, *, keeps_placement: bool = False) -> None:
         """Set the backlog to nothing, for workers that have taken the place of others, with a map of theirs; placed as before or not."""
         self.partition = self.partition.on(partition) if keeps_placement else partition
-        self._posted, self._applied = [0] * len(self), [0] * len(self)
+        self._posted, self._applied, self._held = ([0] * len(self) for _ in range(3))

@@ -124,6 +124,7 @@ class Window:
         self._numbers = itertools.count()
         self._cache: OrderedDict[int, list[TimedEdges]] = OrderedDict()
         self._cached = 0  # records
+        self._is_behind = False  # what is here is not what the log has
         self._begin()
 
     # Admission
@@ -140,10 +141,14 @@ class Window:
         ------
         InvalidArgument
             When a record has no time and the window goes by it, or it is a point.
+        StoreError
+            When the log cannot be read; nothing is taken.
         """
         batch = entry.batch
         if not isinstance(batch, EdgeBatch):
             raise InvalidArgument(f"stream {self._stream!r} has a window, which points cannot leave")
+        if self._is_behind:
+            self._begin()
         if not may_leave:
             entry.batch, entry.left = TimedEdges.empty(), self.state.left
             self._add(TimedEdges.empty())
@@ -203,8 +208,12 @@ class Window:
             self._needless = 0
 
     def was_not_logged(self) -> None:
-        """What was taken since is not in the log: begin again with what is."""
-        self._begin()
+        """What was taken since is not in the log: begin again with what is, before anything else is taken.
+
+        Not now: what could not be written may be away for readers, too.
+        """
+        self.state = self._stored_state()
+        self._is_behind = True
 
     @property
     def floor(self) -> int:
@@ -216,9 +225,15 @@ class Window:
 
     def due_in_s(self) -> float | None:
         """How long until something leaves by itself; None: nothing will."""
-        if self.state.order != WindowOrder.ARRIVAL.value or not self._due:
+        if self.state.order != WindowOrder.ARRIVAL.value:
             return None
-        return max(0.0, (self._due[0][0] + self.width.amount - self._now()) / 1e6)
+        if self._is_behind:
+            return 0.0
+        try:
+            least = self._due[0][0]  # others admit meanwhile
+        except IndexError:
+            return None
+        return max(0.0, (least + self.width.amount - self._now()) / 1e6)
 
     def described(self) -> dict[str, Any]:
         """How wide it is and how far edges have left it, as JSON has it."""
@@ -275,6 +290,7 @@ class Window:
                 gone.append(batch.take((batch.op == REMOVE) & (batch.time > self.state.cutoff)))
         self._gone = TimedEdges.concat(gone)
         self._units = units  # all at once: the log lets go of what they do not need
+        self._is_behind = False
 
     def _stored_state(self) -> WindowState:
         said = self._log.window

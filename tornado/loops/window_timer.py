@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from ..engine import Engine
-from ..errors import StoreFull, StoreUnreachable, TornadoError
+from ..errors import StoreError, TornadoError
 from .window import Window
 
 _LEAST_S = 0.02  # what leaves at about the same time leaves together
@@ -30,9 +30,10 @@ def expire_by_itself(
     """
 
     def run() -> None:
+        reported = ""
         while True:
             due_s = window.due_in_s()
-            wait_s = _MOST_S if due_s is None else min(_MOST_S, max(_LEAST_S, due_s))
+            wait_s = _MOST_S if due_s is None or reported else min(_MOST_S, max(_LEAST_S, due_s))
             if engine.wait_for(has_ended, wait_s):
                 return
             due_s = window.due_in_s()
@@ -40,10 +41,14 @@ def expire_by_itself(
                 continue
             try:
                 expire()
-            except (StoreFull, StoreUnreachable) as error:
-                _log.warning("edges stay in stream %s beyond their time: %s", stream, error)
+            except StoreError as error:
+                # It is tried again, and a disk that stays full must not fill the log too.
+                if reported != (reported := str(error)):
+                    _log.warning("edges stay in stream %s beyond their time: %s", stream, error)
             except TornadoError as error:
                 _log.info("edges leave stream %s no more: %s", stream, error)
                 return
+            else:
+                reported = ""
 
     threading.Thread(target=run, name=f"window of {stream}", daemon=True).start()

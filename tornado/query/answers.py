@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from .paths import FoundPaths
 from .rows import AnswerForm, Columns, Page, Rows
 
 CHUNK_ROWS = 32_768
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,11 +313,7 @@ class WholeAnswer:
 
     def page(self, selection: Selection) -> Page:
         """Read the selected rows."""
-        shared = self._enter()
-        try:
-            return self._page(shared.values, selection)
-        finally:
-            shared.give_back()
+        return self._read(lambda values: self._page(values, selection))
 
     def _page(self, values: ValuesView, selection: Selection) -> Page:
         if selection.vertices is not None:
@@ -338,25 +337,24 @@ class WholeAnswer:
 
     def columns(self) -> Columns:
         """Copy all rows, ascending by id."""
-        shared = self._enter()
-        try:
-            found, numbers = shared.values.arrays()
-            ids, values = found.copy(), numbers.copy()
-            seconds = shared.values.seconds(ids) if self.form.has_seconds else None
-        finally:
-            shared.give_back()
+
+        def copied(shared: ValuesView) -> tuple[Ids, ValueArray, ValueArray | None]:
+            ids, values = shared.arrays()
+            return ids.copy(), values.copy(), shared.seconds(ids) if self.form.has_seconds else None
+
+        ids, values, seconds = self._read(copied)
         codec, reached = self.form.codec, reached_of(values, self.form.worst)
         vertices = ids if codec.kind == "int" else list(codec.decode(ids))
         return Columns(vertices, values, reached, self.form.names(values, reached), seconds)
 
     def arrays(self) -> tuple[Ids, ValueArray]:
         """Copy all rows as the loop has them, ascending by its own ids."""
-        shared = self._enter()
-        try:
-            ids, values = shared.values.arrays()
+
+        def copied(shared: ValuesView) -> tuple[Ids, ValueArray]:
+            ids, values = shared.arrays()
             return ids.copy(), values.copy()
-        finally:
-            shared.give_back()
+
+        return self._read(copied)
 
     def copy(self, copies: dict[SharedValues, SharedValues]) -> None:
         """Hold a copy from now on, since the workers will be gone that have the values; nothing where they are already.
@@ -386,7 +384,10 @@ class WholeAnswer:
     def _read_chunks(self, shared: SharedValues) -> Iterator[Rows]:
         after: int | None = None
         while True:
-            ids, values = shared.values.page(after, CHUNK_ROWS)
+            try:
+                ids, values = _chunk_behind(shared.values, after)
+            except WorkerLost:
+                ids, values = self._read(partial(_chunk_behind, after=after))
             if len(ids):
                 yield self.form.named(self.form.decoded(ids, values))
             if len(ids) < CHUNK_ROWS:
@@ -400,6 +401,19 @@ class WholeAnswer:
             self._why = self._why or why
         if first:
             self._shared.give_back()
+
+    def _read(self, read: Callable[[ValuesView], _T]) -> _T:
+        """Read what is held; once more where the workers that had it ended meanwhile, and it was copied before."""
+        while True:
+            shared = self._enter()
+            try:
+                return read(shared.values)
+            except WorkerLost:
+                with self._lock:
+                    if self._shared is shared:
+                        raise
+            finally:
+                shared.give_back()
 
     def _enter(self) -> SharedValues:
         # Under the lock that `drop` takes, so that the lease counted here always comes before the last one goes.
@@ -452,6 +466,10 @@ def all_unknown(unknown: Sequence[Vertex], of: str = "vertex") -> UnknownVertex:
 
 def _vertex_column(ids: Sequence[Vertex], codec: IdCodec) -> Ids | list[Vertex]:
     return np.array(ids, dtype=np.int64) if codec.kind == "int" else list(ids)
+
+
+def _chunk_behind(values: ValuesView, after: int | None) -> tuple[Ids, ValueArray]:
+    return values.page(after, CHUNK_ROWS)
 
 
 def _nothing() -> None:

@@ -82,6 +82,7 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     "/v1/loops/{name}/edges": {"POST": _WRITE_LOOP},
     "/v1/loops/{name}/points": {"POST": _WRITE_LOOP},
     "/v1/loops/{name}/vertices": {"POST": _WRITE_LOOP},
+    "/v1/loops/{name}/frontier": {"GET": _LOOP},
     "/v1/loops/{name}/neighbours": {"GET": _LOOP},
     "/v1/loops/{name}/events": {"GET": _LOOP},
     "/v1/loops/{name}/batches/{source}": {"GET": _LOOP, "PUT": _WRITE_LOOP},

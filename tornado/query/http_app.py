@@ -27,6 +27,7 @@ from .http_request_ids import RequestIds
 from .http_requests import HttpLimits, problem_response
 from .http_routes_batches import batch_routes
 from .http_routes_following import following_routes
+from .http_routes_frontier import frontier_routes
 from .http_routes_loops import loop_routes, operator_routes
 from .http_routes_neighbours import neighbour_routes
 from .http_routes_observations import observation_routes
@@ -100,6 +101,7 @@ def create_app(
     app.include_router(query_routes(service, limits, stopping, bulkheads))
     pushes = Pushes(service, limits, bulkheads)
     app.include_router(loop_routes(service, pushes, limits, bulkheads))
+    app.include_router(frontier_routes(service, bulkheads))
     app.include_router(neighbour_routes(service, limits, bulkheads))
     app.include_router(stream_routes(service, pushes, loops, limits, bulkheads))
     app.include_router(batch_routes(service, limits, bulkheads))

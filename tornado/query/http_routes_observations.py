@@ -52,7 +52,8 @@ class ObservationBody(BaseModel):
     queries: dict[str, Any]
     process: dict[str, Any]
     workers: list[dict[str, Any]] = Field(
-        description="Of each what it has cost so far: `busy_s`, seconds of a core, and `sent_bytes` to others (null where they share memory)."
+        description="Of each so far: `busy_s`, seconds of a core; `waited_s`, in which it did nothing as others had to send something first; and "
+        "`sent_bytes` to others (null where they share memory)."
     )
     questions: int = Field(description="The number of the newest line of `GET /v1/observations/questions`.")
 
@@ -107,7 +108,7 @@ def observation_routes(
             list[str] | None, Parameter(description="Only of these; may be given several times.")
         ] = None,
     ) -> Response:
-        """Look back: the numbers of `loops`, `streams`, `workers`, `use` (what workers cost) or `branches`, also of those that are gone."""
+        """Look back: the numbers of `loops`, `streams`, `workers`, `use` (what workers do with their time, and send) or `branches`, also of those that are gone."""
         refuse_unknown_parameters(request, ["names"])
         line = lines.get(of)
         if line is None:
@@ -144,9 +145,11 @@ def observation_routes(
 
         def made() -> bytes:
             asked = observer.questions.page(limit=REPORTED_QUESTIONS, streams=streams)
+            now = seen_of(streams, observer.newest())
             content = {
                 "url": f"{request.url.scheme}://{request.url.netloc}",
-                "now": seen_of(streams, observer.newest()),
+                "now": now,
+                "frontiers": observer.frontiers_of(now),
                 "lines": {name: line.between(None, streams) for name, line in lines.items()},
                 "questions": orjson.loads(asked)["questions"],
             }

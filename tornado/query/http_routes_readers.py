@@ -22,6 +22,7 @@ from .answers import WholeAnswer
 from .follower import batch_of, followed_answer
 from .following import checked_moved_by, require_followed, require_table
 from .formats import ARROW, JSON
+from .http_access import caller_of
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS, parse_body
 from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_parameters
@@ -83,7 +84,9 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
         form = service.form(loop)
         require_followed(form, loop)
         moved_by = checked_moved_by(wanted.moved_by, form, loop)
-        version, answer = _exact(service.get(wanted.query), loop)
+        query = service.get(wanted.query)
+        caller_of(request).require(query.stream, f"query {wanted.query!r}")
+        version, answer = _exact(query, loop)
 
         def stored() -> None:
             intake.save_names()  # the ids of the result count on them

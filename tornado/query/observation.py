@@ -6,7 +6,7 @@ computed that somebody has not counted already. Left out on purpose: values, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -16,7 +16,7 @@ from ..loop_views import MainLoopView
 from ..loops.kind import kind_of_program
 from .formats import number
 from .http_routes_loops import source_dict
-from .last_known import Standing
+from .last_known import RUNNING, Standing
 from .metrics import resident_bytes
 from .problems import of_error
 from .query import Query
@@ -24,6 +24,8 @@ from .service import QueryService
 
 # Of a topic with more partitions, the furthest behind are shown.
 SOURCES_SHOWN = 50
+# Of a frontier, those that it comes to first.
+HOLDERS_SHOWN = 100
 
 _COUNTS = (
     *("version", "iteration", "updates", "prepares", "pending", "vertices", "edges"),
@@ -103,6 +105,45 @@ def loop_observed(loop: MainLoopView, standing: Standing[Any]) -> dict[str, Any]
             {"iteration": part.iteration, "pending": part.pending, "updates": part.updates} for part in parts
         ],
     }
+
+
+def frontier_observed(loop: MainLoopView) -> dict[str, Any]:
+    """Return at which timestamp a loop stands and who holds it there; its workers are asked."""
+    found = loop.frontier()
+    waiting = loop.stream.workers.waiting()
+    pending = [part.pending for part in loop.statistics().by_worker]
+    return {
+        "loop": loop.name,
+        "stream": loop.stream_name,
+        "waiting": found.waiting,
+        "timestamp": found.time,
+        "holders": [
+            {
+                "holds": one.holds,
+                "worker": one.worker,
+                "operator": one.operator,
+                "port": one.port,
+                "by": "token" if one.is_token else "message",
+                "timestamp": one.time,
+                "count": one.count,
+                "records": _at(waiting, one.worker),
+                "vertices": _at(pending, one.worker),
+            }
+            for one in found.holders[:HOLDERS_SHOWN]
+        ],
+    }
+
+
+def frontiers_observed(service: QueryService, observation: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the frontiers of the loops that have work in an observation, and answer."""
+    behind = {one["name"] for one in observation["streams"] if one["not_propagated"]}
+    found = []
+    for one in observation["loops"]:
+        loop = service.master.loops.get(one["name"])
+        if loop is not None and one["state"] == RUNNING and (one["pending"] or one["stream"] in behind):
+            with suppress(TornadoError):  # it has failed meanwhile, which is told elsewhere
+                found.append(frontier_observed(loop))
+    return found
 
 
 def branches_observed(queries: Iterable[Query]) -> list[dict[str, Any]]:
@@ -185,6 +226,10 @@ def _stream(
             "last_error": checkpoints.last_error,
         },
     }
+
+
+def _at(numbers: Sequence[int], worker: int | None) -> int | None:
+    return None if worker is None or worker >= len(numbers) else numbers[worker]
 
 
 def _said(error: Exception) -> str:

@@ -18,7 +18,7 @@ from ..clock import wait_until
 from ..errors import TornadoError
 from .events import event
 from .last_known import RUNNING
-from .observation import branch_observed, observe, seen_of
+from .observation import branch_observed, frontiers_observed, observe, seen_of
 from .question_log import QuestionLog
 from .service import QueryService
 from .time_line import Observed, TimeLine
@@ -36,7 +36,7 @@ NOW, BRANCHES = EVENTS = "now", "branches"
 STREAM_COLUMNS = ("admitted", "not_read", "not_propagated")
 LOOP_COLUMNS = ("residual", "pending", "iteration", "updates", "prepares", "memory_bytes", "waves")
 WORKER_COLUMNS = ("applied", "waiting")
-USE_COLUMNS = ("busy_s", "sent_bytes")
+USE_COLUMNS = ("busy_s", "waited_s", "sent_bytes")
 BRANCH_COLUMNS = ("residual", "iteration", "updates")
 
 
@@ -128,6 +128,10 @@ class Observer:
     def newest(self) -> dict[str, Any]:
         """Look now and return it; for who wants one observation and no stream."""
         return self._with_counts(observe(self._service, self._within_s))
+
+    def frontiers_of(self, observation: dict[str, Any]) -> list[dict[str, Any]]:
+        """Look who holds back the loops that have work in an observation."""
+        return frontiers_observed(self._service, observation)
 
     def _observe(self) -> None:
         while self._is_running():

@@ -14,7 +14,6 @@ Everything that was opened is closed in the opposite order when the `with` block
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -53,13 +52,12 @@ from .stream_handle import StreamHandle
 from .vertex_placement import placement_of
 
 if TYPE_CHECKING:
+    from ..loop_views import MainLoopView
     from ..loops.new_loop import NewLoop
     from ..loops.rescaling import Rescaled
     from .http import HttpServer
     from .server_certificate import ServerCertificate
     from .token_file import TokenFile
-
-_log = logging.getLogger(__name__)
 
 
 class Session:
@@ -306,12 +304,19 @@ class Session:
         UnknownLoop
             When none has that name.
         """
-        served = self.service.served(self.service.loop(name))
+        loop = self.service.loop(name)
+        served = self.service.served(loop)
         with self._membership:
             self._started.remove(served.name, name)  # first: it must not be there again
             self.master.remove(name)
         self.service.forget_loop(name)
-        if not any(loop.stream_name == served.name for loop in self.master.loops.values()):
+        self._end_where_left(served, loop)
+
+    def _end_where_left(self, served: ServedStream, reader: MainLoopView) -> None:
+        """End what is served of a stream whose last loop has left; one that joined just before has it go on, named or not yet."""
+        try:
+            reader.stream.require_open()
+        except ConnectionLost:
             self.service.end_stream(served)
 
     def _served(
@@ -334,7 +339,14 @@ class Session:
     ) -> LoopHandle:
         started = None if app is None else StartedLoop.of(name, app, program, delay_bound)
         program = _with_numbers(program, self.service.codec_of(stream))
-        loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
+        reader = next((loop for loop in list(self.master.loops.values()) if loop.stream_name == stream), None)
+        served = None if reader is None else self.service.served(reader)
+        try:
+            loop = self.master.start(program, name=name, delay_bound=delay_bound, stream=stream, app=app)
+        except BaseException:
+            if served is not None and reader is not None:  # which may have been removed meanwhile
+                self._end_where_left(served, reader)
+            raise
         if started is not None:
             try:
                 self.service.served(loop).checkpoints_by(self.service.clock).pass_refused(program)
@@ -359,7 +371,7 @@ class Session:
         for started in self._started.of(served.name):
             if started.name in taken:
                 continue
-            on_refused = partial(_say_not_started, served.name, started)
+            on_refused = partial(started.say_refused, served.name)
             try:
                 program = program_with(load_program(started.app).kind, started.parameters, codec)
             except CallerError as error:
@@ -581,10 +593,3 @@ def session_on(
 def _with_numbers(program: Any, codec: IdCodec) -> Any:
     """Return a program with each vertex that it names as the number that its loop knows it by."""
     return with_interned_vertices(program, codec.interner) if isinstance(codec, StringIds) else program
-
-
-def _say_not_started(stream: str, started: StartedLoop, error: CallerError) -> None:
-    _log.warning(
-        "loop %s (%s) of stream %s is not there again, and the others go on: %s",
-        *(started.name, started.app, stream, error),
-    )

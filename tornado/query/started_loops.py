@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Self
@@ -17,12 +18,14 @@ from typing import Any, Self
 import numpy as np
 
 from ..config import DelayBound
-from ..errors import InvalidArgument, StoreCorrupt
+from ..errors import CallerError, InvalidArgument, StoreCorrupt
 from ..storage.versioned_store import VersionedStore
 from .programs import load_program
 
 _KEY = b"loops"
 _FORMAT = 1
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,13 @@ class StartedLoop:
                 f"{program!r} cannot be started by the name of its app: {error}",
                 hint="Leave the app out: the loop is not started again then.",
             ) from error
+
+    def say_refused(self, stream: str, error: CallerError) -> None:
+        """Log why it is not there again where its stream begins."""
+        _log.warning(
+            "loop %s (%s) of stream %s is not there again, and the others go on: %s",
+            *(self.name, self.app, stream, error),
+        )
 
 
 class StartedLoops:

@@ -156,11 +156,14 @@ class LmdbStore:
             unfinished = bytes(transaction.get(Table.FACTS, _UNFINISHED_KEY) or b"")
             if not unfinished:
                 return
-            version = layout.version_of(unfinished)
-            for key in transaction.keys(Table.CHUNKS, layout.loop_of(unfinished)):
+            version, loop = layout.version_of(unfinished), layout.loop_of(unfinished)
+            for key in transaction.keys(Table.CHUNKS, loop):
                 at = layout.chunk_entry(key)
                 if layout.entry_version(at) == version and transaction.get(Table.ENTRIES, at) is None:
                     transaction.delete(Table.CHUNKS, key)
+            for name, number in _loops(transaction):
+                if layout.loop_prefix(number) == loop and _newest(transaction, number) is None:
+                    transaction.delete(Table.LOOPS, name)  # it would have been the first one
             transaction.delete(Table.FACTS, _UNFINISHED_KEY)
 
         self._folder.change(clear, "clear away an unfinished version")
@@ -210,7 +213,12 @@ class LmdbStore:
     def loops(self) -> list[str]:
         """See `VersionedStore.loops`."""
         with self._folder.reading("list the loops") as transaction:
-            return sorted(name.decode() for name, _ in transaction.walk(Table.LOOPS, b""))
+            # One whose first version is being written has none yet.
+            return sorted(
+                name.decode()
+                for name, number in _loops(transaction)
+                if _newest(transaction, number) is not None
+            )
 
     def delete_before(self, loop: str, version: int) -> int:
         """See `VersionedStore.delete_before`."""
@@ -381,6 +389,11 @@ def make_record(transaction: Transaction, name: bytes) -> LoopRecord:
 def _record(transaction: Transaction, name: bytes) -> LoopRecord | None:
     raw = transaction.get(Table.LOOPS, name)
     return None if raw is None else LoopRecord.unpack(raw)
+
+
+def _loops(transaction: Transaction) -> list[tuple[bytes, int]]:
+    """The names of the loops that have a record, with their numbers."""
+    return [(name, LoopRecord.unpack(raw).number) for name, raw in transaction.walk(Table.LOOPS, b"")]
 
 
 def _remembered(transaction: Transaction, loop: str, version: int) -> LoopRecord | None:

@@ -132,7 +132,7 @@ class PostgresDatabase:
             Takes back what was done, if it was, and may be called twice: for a call that failed without anybody knowing. Where it is left
             out, what took place stays.
         """
-        is_unsure = False
+        is_unsure, until_s = False, self._until_s()
 
         def once() -> ResultT:
             nonlocal is_unsure
@@ -150,7 +150,7 @@ class PostgresDatabase:
 
         with self._writing:
             try:
-                return self._tried(once, what, self._leave_writer)
+                return self._tried(once, what, self._leave_writer, until_s)
             except StoreError:
                 if is_unsure and take_back is not None:
                     self._in_doubt.append(take_back)
@@ -158,6 +158,7 @@ class PostgresDatabase:
 
     def read(self, work: Callable[[Cursor], ResultT], what: str) -> ResultT:
         """Read something in a transaction of its own, that sees one state."""
+        until_s = self._until_s()
         if self._in_doubt:
             self.change(lambda _: None, what)
 
@@ -169,11 +170,15 @@ class PostgresDatabase:
             return result
 
         with self._reading:
-            return self._tried(once, what, self._leave_reader)
+            return self._tried(once, what, self._leave_reader, until_s)
 
-    def _tried(self, once: Callable[[], ResultT], what: str, leave: _Leave) -> ResultT:
+    def _until_s(self) -> float:
+        """How long a call that begins now is tried; who waits behind others meanwhile has waited for the server, too."""
+        return self._clock.monotonic() + PATIENCE_S
+
+    def _tried(self, once: Callable[[], ResultT], what: str, leave: _Leave, until_s: float) -> ResultT:
         """Call it until it is through. A connection that was lost is left; of any other the transaction is taken back."""
-        for is_last in _attempts(self._clock):
+        for is_last in _attempts(self._clock, until_s):
             try:
                 return once()
             except psycopg2.Error as error:
@@ -342,9 +347,9 @@ def label_of(url: str) -> str:
 _VALID: Final = "Use postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
 
 
-def _attempts(clock: Clock) -> Iterator[bool]:
-    """Whether it is the last attempt, with growing pauses between them."""
-    until_s, pause_s, never = clock.monotonic() + PATIENCE_S, _FIRST_PAUSE_S, Condition()
+def _attempts(clock: Clock, until_s: float) -> Iterator[bool]:
+    """Whether it is the last attempt, with growing pauses between them; there is one at least."""
+    pause_s, never = _FIRST_PAUSE_S, Condition()
     while True:
         again_s = clock.monotonic() + pause_s
         is_last = again_s >= until_s

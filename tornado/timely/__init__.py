@@ -2,8 +2,8 @@
 
 The core that iterations stand on (Naiad, SOSP 2013; "Timestamp tokens", Lattuada and McSherry). One noun of the theory is one
 file; read them in this order, in which each imports only those before it: order, antichain, change_batch, path_summary,
-reachability, tracker, token, operator, context, fabric, channel, dataflow, scope, builder, worker, then notificator, operators,
-reservoir and execute, which are libraries on the rest.
+reachability, tracker, token, operator, context, fabric, channel, dataflow, scope, builder, worker, then holders, notificator, operators,
+reservoir and execute, which look at the rest or are libraries on it.
 """
 
 from .antichain import Antichain
@@ -12,6 +12,7 @@ from .channel import Exchange, Pipeline, Routed
 from .context import Activator, Context
 from .dataflow import Dataflow
 from .fabric import Fabric, Message, SimulatedFabric, ThreadFabric
+from .holders import Holder, holders
 from .operator import InputPort, OutputPort, Received, Wake
 from .order import Lexicographic, Order, Product, Time
 from .path_summary import PathSummary
@@ -27,6 +28,7 @@ __all__ = [
     "Exchange",
     "Fabric",
     "Feedback",
+    "Holder",
     "InputPort",
     "Lexicographic",
     "Loop",
@@ -47,4 +49,5 @@ __all__ = [
     "Token",
     "Wake",
     "Worker",
+    "holders",
 ]

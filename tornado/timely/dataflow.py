@@ -279,10 +279,10 @@ class Dataflow:
         if self.is_cancelled or self.failure is not None:
             return []
         return [
-            f"{output.operator.name} in {self.name} holds {output.held} token(s) for output {output.index}"
+            f"{output.operator.name} in {self.name} holds {len(output.tokens)} token(s) for output {output.index}"
             for operator in self.operators
             for output in operator.outputs
-            if output.held
+            if output.tokens
         ]
 
     def statistics(self) -> DataflowStatistics:

@@ -191,6 +191,11 @@ class InputPort:
         if not operator.is_active:
             operator.dataflow.activate(operator)
 
+    def here(self) -> list[Time]:
+        """The times of the messages that are here and not handled, also those pulled in this turn; from any thread."""
+        pulled = [time for location, time in list(self.operator.consumed) if location == self.location]
+        return pulled + [time for time, _ in list(self._queue)]
+
     def discard(self) -> None:
         """Forget all messages; for dataflows that are cancelled."""
         self._queue.clear()
@@ -205,7 +210,7 @@ class InputPort:
 class OutputPort:
     """An output port. Made by `OperatorBuilder.output`."""
 
-    __slots__ = ("channels", "dataflow", "held", "index", "location", "operator", "order")
+    __slots__ = ("channels", "dataflow", "index", "location", "operator", "order", "tokens")
 
     def __init__(self, operator: Operator, index: int, location: int, order: Order) -> None:
         self.operator = operator
@@ -214,7 +219,7 @@ class OutputPort:
         self.location = location
         self.order = order
         self.channels: tuple[Outgoing, ...] | None = None
-        self.held = 0  # live tokens on this worker
+        self.tokens: dict[Token, None] = {}
 
     @property
     def name(self) -> str:

@@ -26,8 +26,8 @@ class Ledger(Protocol):
 class TokenPort(Protocol):
     """An output port, as its tokens see it."""
 
-    held: int
-    """Live tokens on this worker."""
+    tokens: dict[Token, None]
+    """Live ones on this worker, in the order in which they were made."""
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class Token:
         # The count of this token is recorded by whoever makes it; see `minted`.
         self._output: TokenPort | None = output
         self._time = time
-        output.held += 1
+        output.tokens[self] = None
 
     @classmethod
     def minted(cls, output: TokenPort, time: Time) -> Token:
@@ -112,7 +112,7 @@ class Token:
         """Give it up. Once."""
         output = self._live("drop")
         self._output = None
-        output.held -= 1
+        del output.tokens[self]
         output.dataflow.record(output.location, self._time, -1)
 
     def _live(self, what: str) -> TokenPort:

@@ -145,6 +145,10 @@ class Tracker:
         less_equal = self.reachability.orders[location].less_equal
         return any(less_equal(front, time) for front in self.frontier_beside(location, time))
 
+    def counts(self, location: int) -> dict[Time, int]:
+        """A copy of what is counted at a location, by time; none is zero. Any thread may ask."""
+        return self._local[location].counts.copy()
+
     def pointstamps(self) -> list[tuple[Pointstamp, int]]:
         """All counts that are not zero, ordered by location and time."""
         return [

@@ -196,6 +196,8 @@ class _Batch:
                 offset += 1
                 window.reach(_PREFIX_BYTES, whole=False)
                 length, start = decode_varint(window.data, window.at)
+                if length < 0:
+                    raise CorruptRecordError(f"a message at offset {offset} has {length} bytes")
                 _, at = decode_varint(window.data, start)
                 _, at = decode_varint(window.data, at)
                 delta, at = decode_varint(window.data, at)

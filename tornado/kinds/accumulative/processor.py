@@ -77,6 +77,8 @@ class AccumulativeProcessor(CompiledPart[SumBundle, SumState]):
         while self._arrived:
             arrived = self._arrived[0]
             bundle = arrived.bundle
+            if self._must_wait(bundle):
+                return
             messages = bundle.messages
             if len(messages.kinds):
                 self.next_iteration = max(self.next_iteration, arrived.iteration)

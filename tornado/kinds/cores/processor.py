@@ -86,6 +86,8 @@ class CoreProcessor(CompiledPart[CoreBundle, CoreState]):
         while self._arrived:
             arrived = self._arrived[0]
             bundle = arrived.bundle
+            if self._must_wait(bundle):
+                return
             if len(bundle):
                 self.next_iteration = max(self.next_iteration, arrived.iteration)
                 # Vertices whose first record has not been applied here yet: a full table would be searched for ever.

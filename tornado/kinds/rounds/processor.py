@@ -59,6 +59,8 @@ class RoundsProcessor(CompiledPart[RoundsBundle, RoundsState]):
         while self._arrived:
             arrived = self._arrived[0]
             bundle = arrived.bundle
+            if self._must_wait(bundle):
+                return
             self._set_floor(arrived.iteration)
             # Vertices whose first record has not been applied here yet: a full table would be searched for ever.
             self.graph.make_room_for(bundle.messages.ids[arrived.following :])

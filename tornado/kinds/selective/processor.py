@@ -89,6 +89,8 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         A synchronous loop keeps updates of an iteration waiting until this worker has done its own round of it. They, and what
         the same sender sent after them, must not hold that round back, so they count for the iteration that they cause.
         """
+        if self._arrived and self._must_wait(self._arrived[0].bundle):
+            return False
         waiting: deque[Arrived[Bundle]] = deque()
         kept: dict[int, int] = {}  # sender -> iteration of what is kept waiting
         while self._arrived:

@@ -1,5 +1,5 @@
 // Now: whether each stream keeps up, how each loop stands, and which branches run.
-import {useState} from "./vendor/hooks.js";
+import {useEffect, useState} from "./vendor/hooks.js";
 import {worth} from "./answers.js";
 import {html} from "./html.js";
 import {growth, holder, state, useStore} from "./store.js";
@@ -7,6 +7,7 @@ import {ask} from "./service.js";
 import {Badge, Figure, Panel, Split, Table} from "./parts.js";
 import {bytes, count, isNumber, plural, rate, real, seconds} from "./words.js";
 
+const LOOKED_EVERY_MS = 5000;
 const LOOP_STATES = {running: "good", unresponsive: "warn", failed: "bad"};
 const SOURCE_STATES = {running: "good", ready: "off", finished: "off", stopped: "off", failed: "bad"};
 
@@ -17,6 +18,7 @@ export function Now() {
     <${Totals} now=${now} />
     <div class="cards">${now.streams.map((stream) => html`<${Stream} key=${stream.name} stream=${stream} />`)}</div>
     <${Loops} now=${now} />
+    ${state.fixed ? html`<${Panel} title="Frontiers" note="of loops that have work: who keeps them from going on" wide><${Holders} of=${state.fixed.frontiers} /><//>` : null}
     <${Learning} loops=${now.loops.filter((loop) => loop.validation)} />
     <${Branches} branches=${branches} queries=${now.queries} />`;
 }
@@ -69,7 +71,7 @@ function Loops({now}) {
   const held = now.loops.map((loop) => [loop, holder(loop)]).filter(([, who]) => who);
   return html`
     <${Panel} title="Loops" wide>
-      ${held.map(([loop, who]) => html`<p class="fault warn" role="status"><b>${loop.name} stands still</b> for ${seconds(now.time - who.since)}. Held by ${who.who}.</p>`)}
+      ${held.map(([loop, who]) => html`<${Held} key=${loop.name} loop=${loop} who=${who} now=${now} />`)}
       <${Table} label="Loops" keyOf=${(loop) => loop.name} rows=${now.loops} empty="No loop runs." columns=${[
         {title: "Loop", of: (loop) => html`<a href="#residual/${encodeURIComponent(loop.name)}">${loop.name}</a>`},
         {title: "Program", of: (loop) => loop.program},
@@ -86,6 +88,47 @@ function Loops({now}) {
       ]} />
       ${now.loops.filter((loop) => loop.error).map((loop) => html`<p class="fault"><b>${loop.name}:</b> ${loop.error}</p>`)}
     <//>`;
+}
+
+// A loop that stands still: its workers are asked, while it does, who keeps its frontier from passing.
+function Held({loop, who, now}) {
+  const [found, take] = useState(null);
+  const answers = loop.state === "running";
+  useEffect(() => {
+    if (!answers) return undefined;
+    const look = () => ask(`v1/loops/${encodeURIComponent(loop.name)}/frontier`).then(take, () => take(null));
+    look();
+    const timer = setInterval(() => document.hidden || look(), LOOKED_EVERY_MS);
+    return () => clearInterval(timer);
+  }, [loop.name, answers]);
+  return html`
+    <p class="fault warn" role="status"><b>${loop.name} stands still</b> for ${seconds(now.time - who.since)}. Held by ${who.who}.${found && answers ? html` ${token(found)}` : null}</p>
+    ${found && answers ? html`<${Holders} of=${[found]} />` : null}`;
+}
+
+const at = (timestamp) => timestamp ? timestamp.join("/") : "no timestamp";
+const whose = (one) => one.worker === null ? "between workers" : `worker ${one.worker}`;
+
+// The first who has something to do, or the first of all.
+function token({waiting, timestamp, holders}) {
+  const first = holders.find((one) => one.records || one.vertices) ?? holders[0];
+  if (!first) return "Nothing keeps its frontier.";
+  return `Its frontier (${waiting}) is at ${at(timestamp)}; ${whose(first)} keeps it by a ${first.by} at ${first.port}, timestamp ${at(first.timestamp)}.`;
+}
+
+function Holders({of}) {
+  const rows = of.flatMap((one) => one.holders.map((holder) => ({...holder, loop: one.loop, frontier: one.timestamp})));
+  return html`<${Table} label="Frontiers" rows=${rows} empty="No loop has work: nothing is held back." columns=${[
+    {title: "Loop", of: (row) => row.loop},
+    {title: "Frontier", number: true, of: (row) => at(row.frontier)},
+    {title: "Kept by", of: (row) => whose(row)},
+    {title: "Operator", of: (row) => row.operator},
+    {title: "By", of: (row) => row.count > 1 ? plural(row.count, row.by) : `a ${row.by}`},
+    {title: "Timestamp", number: true, of: (row) => at(row.timestamp)},
+    {title: "Holds it now", of: (row) => row.holds ? "yes" : "no"},
+    {title: "To apply", number: true, of: (row) => count(row.records)},
+    {title: "Vertices with work", number: true, of: (row) => count(row.vertices)},
+  ]} />`;
 }
 
 // Points are predicted before they are learnt from: how well, of late and over all.

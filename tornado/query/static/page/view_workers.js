@@ -43,20 +43,24 @@ export function Workers() {
     ${now.streams.map((stream) => html`<${OfStream} key=${stream.name} stream=${stream} lines=${lines.current.workers} now=${now} />`)}`;
 }
 
-// What each worker costs: the share of a core that it has, and what it sends to the others.
+// What each worker does with its time: the share of a core that it has, of the rest what it waits for others, and what it sends them.
 function Use({now, lines}) {
-  const lanes = lanesOf(lines, "", (columns) => ({speeds: growthOf(lines.times, columns.busy_s), sent: growthOf(lines.times, columns.sent_bytes)}));
+  const lanes = lanesOf(lines, "", (columns) => ({speeds: growthOf(lines.times, columns.busy_s), waits: growthOf(lines.times, columns.waited_s), sent: growthOf(lines.times, columns.sent_bytes)}));
   const newest = Math.max(0, ...lanes.map((lane) => lane.set));
   const lastOf = (worker, column) => lanes.find((lane) => lane.worker === worker && lane.set === newest)?.[column].filter((one) => one !== null).pop() ?? null;
   const share = (value) => isNumber(value) ? `${Math.round(100 * value)} %` : "–";
-  const rows = now.workers.map((use, worker) => ({...use, worker, busy: lastOf(worker, "speeds"), sent: lastOf(worker, "sent")}));
+  const rows = now.workers.map((use, worker) => ({...use, worker, busy: lastOf(worker, "speeds"), waits: lastOf(worker, "waits"), sent: lastOf(worker, "sent")}));
+  const idle = ({busy, waits}) => isNumber(busy) && isNumber(waits) ? Math.max(0, 1 - busy - waits) : null;
   return html`
-    <${Panel} title="Busy and idle" note="share of a core">
-      ${lanes.length && lines.times.length > 1 ? html`<${TimeLine} lanes=${lanes} times=${lines.times} newest=${newest} what="share of a core" speak=${share} />` : html`<${Empty}>The time line begins with the next observations.<//>`}
+    <${Panel} title="Busy, waiting, idle" note="shares of the time: on a core, for others, with nothing to do">
+      ${lanes.length && lines.times.length > 1 ? html`<${TimeLine} lanes=${lanes} times=${lines.times} newest=${newest} what="busy, and dashed above it waiting for others" speak=${share} />` : html`<${Empty}>The time line begins with the next observations.<//>`}
       <${Table} label="What workers cost" keyOf=${(row) => row.worker} rows=${rows} columns=${[
         {title: "Worker", of: (row) => row.worker},
         {title: "Busy", number: true, of: (row) => share(row.busy)},
+        {title: "Waiting", number: true, of: (row) => share(row.waits)},
+        {title: "Idle", number: true, of: (row) => share(idle(row))},
         {title: "Time of a core", number: true, of: (row) => seconds(row.busy_s)},
+        {title: "Waited in all", number: true, of: (row) => seconds(row.waited_s)},
         {title: "Sent to others/s", number: true, of: (row) => bytes(row.sent)},
         {title: "Sent in all", number: true, of: (row) => row.sent_bytes === null ? "shares memory" : bytes(row.sent_bytes)},
       ]} />
@@ -110,24 +114,30 @@ function TimeLine({lanes, times, newest, what, least = 1, speak}) {
   const length = Math.max(1e-9, times[times.length - 1] - begin);
   const x = (place) => (times[place] - begin) / length * WIDTH;
   const top = Math.max(least, ...lanes.flatMap((lane) => lane.speeds.filter((one) => one !== null)));
+  const most = Math.max(0, ...lanes.flatMap((lane) => (lane.sent || []).filter(isNumber)));
+  const caption = most ? `${what}; line: sent to others, up to ${bytes(most)}/s` : what;
   const gone = lanes.filter((lane) => lane.set < newest);
   const said = workers.map((worker) => `worker ${worker}: ${plural(lanes.filter((lane) => lane.worker === worker).length, "process", "processes")} so far`).join(", ");
   return html`
     <div class="lanes">
       <ul aria-hidden="true">${workers.map((worker) => html`<li>${worker}</li>`)}</ul>
-      <svg viewBox="0 0 ${WIDTH} ${workers.length * LANE}" preserveAspectRatio="none" role="img" aria-label="${what} over time; ${said}">
+      <svg viewBox="0 0 ${WIDTH} ${workers.length * LANE}" preserveAspectRatio="none" role="img" aria-label="${caption} over time; ${said}">
         ${lanes.map((lane) => {
           const base = (workers.indexOf(lane.worker) + 1) * LANE - 4;
-          const points = lane.speeds.map((speed, place) => speed === null ? null : `${x(place).toFixed(1)},${(base - speed / top * (LANE - 10)).toFixed(1)}`).filter(Boolean);
+          const y = (speed) => (base - speed / top * (LANE - 10)).toFixed(1);
+          const points = lane.speeds.map((speed, place) => speed === null ? null : `${x(place).toFixed(1)},${y(speed)}`).filter(Boolean);
+          const above = (lane.waits || []).map((wait, place) => wait === null || lane.speeds[place] === null ? null : [place, lane.speeds[place], Math.min(top, lane.speeds[place] + wait)]).filter(Boolean);
           const [from, to] = [x(lane.first), x(lane.last)];
           return html`<g class=${lane.set < newest ? "lane gone" : "lane"}>
             <line x1=${from} x2=${to} y1=${base} y2=${base} />
             ${points.length ? html`<polygon points="${points[0].split(",")[0]},${base} ${points.join(" ")} ${points[points.length - 1].split(",")[0]},${base}" />` : null}
+            ${above.length ? html`<polygon class="waits" points="${above.map(([place, , high]) => `${x(place).toFixed(1)},${y(high)}`).join(" ")} ${above.reverse().map(([place, low]) => `${x(place).toFixed(1)},${y(low)}`).join(" ")}" />` : null}
+            ${most ? html`<polyline points=${lane.sent.map((sent, place) => isNumber(sent) ? `${x(place).toFixed(1)},${(base - sent / most * (LANE - 10)).toFixed(1)}` : null).filter(Boolean).join(" ")} />` : null}
             ${lane.set < newest ? html`<line class="end" x1=${to} x2=${to} y1=${base - LANE + 8} y2=${base + 3} />` : null}
           </g>`;
         })}
       </svg>
-      <div class="ends"><span>${time(begin)}</span><span>${what}, up to ${speak(top)}</span><span>${time(times[times.length - 1])}</span></div>
+      <div class="ends"><span>${time(begin)}</span><span>${caption.replace(what, `${what}, up to ${speak(top)}`)}</span><span>${time(times[times.length - 1])}</span></div>
     </div>
     ${gone.length ? html`<p class="note">Gone: ${gone.map((lane) => `worker ${lane.worker} (${lane.set + 1}. set), last seen ${time(times[lane.last])}, after ${seconds(times[lane.last] - times[lane.first])}`).join("; ")}</p>` : null}`;
 }

@@ -1,0 +1,111 @@
+"""How far a loop is and who holds it there: a worker that is kept from stepping is named, with its operator and its token."""
+
+import threading
+
+import pytest
+
+from apps.sssp import ShortestPaths
+from tests.query.conftest import eventually
+from tornado.loops import Master
+from tornado.loops.frontier import FrontierHolder, LoopFrontier, frontier_of
+from tornado.records.edge_batch import EdgeBatch
+from tornado.storage import open_store
+from tornado.timely import Holder
+
+INLET, OUTLET = "input 0 of processor", "output 0 of processor"
+
+
+def token(time, *, here, known=2):
+    return Holder(INLET, (0, time + 1), True, "processor", OUTLET, (0, time), True, known, here)
+
+
+def message(time, *, here, known):
+    return Holder(INLET, (0, time), True, "processor", INLET, (0, time), False, known, here)
+
+
+def chain(first, length):
+    ends = list(range(first, first + length))
+    return EdgeBatch.of(ends, [end + 1 for end in ends], [1.0] * length)
+
+
+@pytest.mark.parametrize(
+    ("said", "time", "holders"),
+    [
+        ([[], []], None, ()),
+        (
+            [[token(7, here=1)], [token(7, here=1)]],
+            (0, 8),
+            ((0, OUTLET, 7, True, 1), (1, OUTLET, 7, True, 1)),
+        ),
+        # Worker 0 is ahead, and worker 1 has not heard of it: it knows of a token that is no more.
+        (
+            [[token(9, here=1)], [token(7, here=0), token(7, here=1)]],
+            (0, 8),
+            ((1, OUTLET, 7, True, 1), (0, OUTLET, 9, True, 1)),
+        ),
+        ([[token(9, here=1)], [token(7, here=0)]], (0, 10), ((0, OUTLET, 9, True, 1),)),
+        # Two messages, of which one has come.
+        (
+            [[message(5, here=1, known=2)], [message(5, here=0, known=1)]],
+            (0, 5),
+            ((0, INLET, 5, False, 1), (None, INLET, 5, False, 1)),
+        ),
+    ],
+)
+def test_what_each_worker_says_is_put_together(said, time, holders):
+    found = frontier_of(said)
+    assert found == LoopFrontier(
+        "" if time is None else INLET,
+        time,
+        tuple(
+            FrontierHolder(at + is_token == time[1], worker, "processor", port, (0, at), is_token, count)
+            for worker, port, at, is_token, count in holders
+        ),
+    )
+
+
+def test_a_worker_that_does_not_step_holds_its_loop_by_a_token(compiled_paths):
+    go_on = threading.Event()
+    with open_store("memory:") as store:
+        master = Master(store, 2)
+        try:
+            loop = master.start(ShortestPaths(source=0), name="roads")
+            loop.admit(chain(0, 200), "edges", 200)
+            assert loop.wait_idle(60)
+            kept = master._hosts[1]
+            step = kept.step
+            kept.step = lambda: (go_on.wait(), step())[1]
+            loop.admit(chain(200, 200), "edges", 400)
+            eventually(lambda: loop.stream.workers.waiting()[0] == 0 < loop.stream.workers.waiting()[1])
+            found = loop.frontier()
+            assert found.waiting == INLET
+            [held] = [holder for holder in found.holders if holder.worker == 1]
+            assert (held.operator, held.port, held.is_token, held.count) == ("processor", OUTLET, True, 1)
+            # And the other one waits for it, as a question is not over there.
+            branch = loop.fork()
+            eventually(lambda: master.engine.use()[0].waited_s > 0.3)
+            go_on.set()
+            assert branch.wait(60)
+            assert loop.wait_idle(60)
+            eventually(lambda: not any(host.is_waiting() for host in master._hosts))
+            [moved] = [holder for holder in loop.frontier().holders if holder.worker == 1 and holder.is_token]
+            assert moved.time > held.time
+        finally:
+            go_on.set()
+            master.close()
+
+
+def test_workers_elsewhere_say_it_too(compiled_paths):
+    with open_store("memory:") as store:
+        master = Master(store, 2, engine="processes")
+        try:
+            loop = master.start(ShortestPaths(source=0), name="roads")
+            loop.admit(chain(0, 50), "edges", 50)
+            assert loop.wait_idle(60)
+            found = loop.frontier()
+            assert found.waiting == INLET
+            assert {holder.operator for holder in found.holders} == {"processor"}
+            assert min(holder.time[1] + holder.is_token for holder in found.holders) == found.time[1]
+            assert {holder.worker for holder in found.holders} >= {0, 1}
+        finally:
+            master.close()
