@@ -86,34 +86,31 @@ def move_by_page(
 
 @nb.njit(cache=True, nogil=True)
 def name_edges(ids, order, producers, consumers, weights, sources, targets, of_edges):
-    """Write edges in an order, with the ids of their ends, as far as the columns have them exactly.
+    """Write edges in an order, with the ids of their ends, into narrow columns.
 
     Parameters
     ----------
-    ids : int64[rows of the graph]
+    ids : int64[*]
         Only read.
     order : int64[n]
         Only read, as are the edges that it numbers: `producers`, `consumers`, `weights`.
-    sources, targets : int32[n] or int64[n]
+    sources, targets : int32[n]
         Written.
-    of_edges : float32[n] or float64[n]
+    of_edges : float32[n]
         The weights; written.
 
     Returns
     -------
     (bool, bool)
-        Whether there is an id, and a weight, that its column has not exactly: the first one ends it.
+        Whether there is an id, and a weight, that these do not have exactly. Such a column is of no use.
     """
+    are_wide, weigh_more = False, False
     for i in range(order.size):
         edge = order[i]
         source, target, weight = ids[producers[edge]], ids[consumers[edge]], weights[edge]
         sources[i] = source
         targets[i] = target
         of_edges[i] = weight
-        if sources[i] != source or targets[i] != target:
-            return True, False
-        if (
-            of_edges[i] != weight and of_edges.itemsize < weights.itemsize
-        ):  # NaN as well, whatever its bits say
-            return False, True
-    return False, False
+        are_wide |= sources[i] != source or targets[i] != target
+        weigh_more |= of_edges[i] != weight  # NaN as well, whatever its bits say
+    return are_wide, weigh_more

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import product
 
 import numpy as np
 
@@ -43,9 +42,8 @@ def warm_graph() -> None:
     columns = (rows, rows, np.zeros(1), np.zeros(1, np.int64))
     moved = (rows.copy(), rows.copy(), np.zeros(1), np.zeros(1, np.int64))
     kernel.move_by_page(pages, *columns, np.zeros(2, np.int64), *moved)
-    for of_ids, of_weights in product((np.int32, np.int64), (np.float32, np.float64)):
-        named = np.zeros(1, of_ids), np.zeros(1, of_ids), np.zeros(1, of_weights)
-        kernel.name_edges(ids, counts * 0, *moved[:3], *named)
+    named = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.float32)
+    kernel.name_edges(ids, counts * 0, *moved[:3], *named)
     kernel.fill_table(graph.columns.ids, np.zeros_like(graph.columns.table), 0)
     for free in (kernel.free_out_entries, kernel.free_in_entries):
         free(graph.addresses, 0, 0)

@@ -70,9 +70,8 @@ class SnapshotPages:
         self._reader = reader
         self._rows = max(rows, 0 if reader is None else reader.rows)
         self._arranging: Iterator[None] | None = None
-        self._ids_in_turn: NDArray[
-            np.int64
-        ]  # in a row each they are 64 bytes apart, and each edge looks for two
+        # In their rows ids are 64 bytes apart, and each edge looks for two.
+        self._ids_in_turn: NDArray[np.int64]
         self._vertices_by_page: _ByPage
         self._arranged_edges: EdgeRows | None = None
         self._edge_bounds: NDArray[np.int64]
@@ -95,19 +94,15 @@ class SnapshotPages:
     def page_edges(self, page: int) -> NarrowEdges:
         """See `PagesView`."""
         page_of = slice(self._edge_bounds[page], self._edge_bounds[page + 1])
-        producers, consumers, weights, born = (column[page_of] for column in self._read())
-        count, order = len(born), np.argsort(born)
-        ids: type[np.signedinteger[Any]] = np.int32
-        of_edges: type[np.floating[Any]] = np.float32
-        while True:
-            found = np.empty(count, ids), np.empty(count, ids), np.empty(count, of_edges)
-            are_wide, weigh_more = self._kernel.name_edges(
-                self._ids_in_turn, order, producers, consumers, weights, *found
-            )
-            if not (are_wide or weigh_more):
-                return found
-            ids = np.int64 if are_wide else ids
-            of_edges = np.float64 if weigh_more else of_edges
+        all_producers, all_consumers, all_weights, all_born = self._read()
+        producers, consumers, weights = all_producers[page_of], all_consumers[page_of], all_weights[page_of]
+        order = np.argsort(all_born[page_of])
+        count, ids = len(order), self._ids_in_turn
+        narrow = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)
+        are_wide, weigh_more = self._kernel.name_edges(ids, order, producers, consumers, weights, *narrow)
+        # What is wide not by the kernel: each other pair of types would be another one to compile.
+        sources, targets = (ids[producers[order]], ids[consumers[order]]) if are_wide else narrow[:2]
+        return sources, targets, weights[order] if weigh_more else narrow[2]
 
     def some_edges(self, first: int, stop: int) -> Edges:
         """Source ids, target ids and weights of a stretch of the edges, in any order."""
