@@ -187,6 +187,15 @@ def test_who_holds_a_loop_is_told(service, own_stream):
     )
 
 
+def test_who_holds_the_branch_of_a_query_is_told_and_nobody_at_its_end(service, own_stream):
+    service.stream(own_stream).insert([1], [2])
+    query = service.loop(f"{own_stream}-paths").ask()
+    query.result(progress=False)
+    found = query.frontier()
+    assert (found["query"], found["stream"]) == (query.id, own_stream)
+    assert (found["timestamp"], found["holders"], found["not_begun"]) == (None, [], [])
+
+
 def test_loops_are_started_looked_at_and_stopped(service, own_stream):
     stream = service.stream(own_stream)
     stream.insert([1, 2], [2, 3])

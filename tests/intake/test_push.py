@@ -14,6 +14,7 @@ from tests.query.conftest import intake_of, start_roads
 from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import InvalidArgument, QueueFull, StoreCorrupt, StoreFull, UnknownVertex
 from tornado.ingest.ndjson import parse_ndjson
+from tornado.ingest.parsed import Rejection
 from tornado.ingest.quarantine import Quarantine
 from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
@@ -169,6 +170,25 @@ def test_positions_of_rejected_records_go_on_from_push_to_push(fake):
     for _ in range(2):
         intake.push("http", parse_ndjson(b'{"src": 1, "dst": 2}\nbad\n'))
     assert [entry.position for _, entry in quarantine.recent()] == [2, 4]
+
+
+def test_what_is_rejected_is_quarantined_before_the_rest_of_its_push_is_in(fake, monkeypatch):
+    """In between a crash leaves it there twice, when the push is repeated, and never nowhere."""
+    quarantine, seen = Quarantine(None), []
+    loop = start_roads(fake)
+    intake = intake_of(loop, quarantine=quarantine)
+    admit = loop.admit
+
+    def looking(*arguments, **options):
+        seen.append([entry.position for _, entry in quarantine.recent()])
+        return admit(*arguments, **options)
+
+    monkeypatch.setattr(loop, "admit", looking)
+    intake.push("http", parse_ndjson(b'{"src": 1, "dst": 2}\nbad\n'))
+    intake.push_batch(
+        "spark:q", 0, EdgeBatch.of([1], [2]), (Rejection(position=2, record="bad", reason="is none"),)
+    )
+    assert seen == [[2], [2, 2]]
 
 
 def started(store, *, source="Rome", ids="string"):

@@ -50,6 +50,13 @@ def chain(first, length):
             (0, 5),
             ((0, INLET, 5, False, 1), (None, INLET, 5, False, 1)),
         ),
+        # Worker 1 has not begun it: the token at the earliest timestamp that the other knows of is what it will begin with.
+        (
+            [[token(0, here=0, known=1), token(9, here=1, known=1)], None],
+            (0, 1),
+            ((1, OUTLET, 0, True, 1), (0, OUTLET, 9, True, 1)),
+        ),
+        ([None, None], None, ()),
     ],
 )
 def test_what_each_worker_says_is_put_together(said, time, holders):
@@ -61,6 +68,7 @@ def test_what_each_worker_says_is_put_together(said, time, holders):
             FrontierHolder(at + is_token == time[1], worker, "processor", port, (0, at), is_token, count)
             for worker, port, at, is_token, count in holders
         ),
+        tuple(worker for worker, known in enumerate(said) if known is None),
     )
 
 
@@ -95,17 +103,82 @@ def test_a_worker_that_does_not_step_holds_its_loop_by_a_token(compiled_paths):
             master.close()
 
 
+class Held:
+    """A worker that does not step from when `begins` says so, until the end."""
+
+    def __init__(self, host, begins):
+        self._go_on = threading.Event()
+        step = host.step
+        host.step = lambda: (begins() and self._go_on.wait(), step())[1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._go_on.set()
+
+
+def test_a_branch_that_a_worker_has_not_begun_is_held_by_it(compiled_paths):
+    with open_store("memory:") as store:
+        master = Master(store, 2)
+        try:
+            loop = master.start(ShortestPaths(source=0), name="roads")
+            loop.admit(chain(0, 200), "edges", 200)
+            assert loop.wait_idle(60)
+            with Held(master._hosts[1], lambda: True):
+                branch = loop.fork({"source": 1})
+                eventually(lambda: branch.frontier().not_begun == (1,))
+                eventually(lambda: {one.worker for one in branch.frontier().holders} >= {1})
+                found = branch.frontier()
+                assert found.waiting == INLET
+                [first] = [one for one in found.holders if one.worker == 1]
+                assert (first.holds, first.is_token, first.port) == (True, True, OUTLET)
+                assert first.time == min(one.time for one in found.holders)
+            assert branch.wait(60)
+            assert branch.frontier() == LoopFrontier("", None, ())
+        finally:
+            master.close()
+
+
+def test_a_branch_that_stands_still_is_held_by_the_worker_that_does_not_step(compiled_paths):
+    with open_store("memory:") as store:
+        master = Master(store, 2)
+        try:
+            loop = master.start(ShortestPaths(source=0), name="roads")
+            loop.admit(chain(0, 400), "edges", 400)
+            assert loop.wait_idle(60)
+            kept = master._hosts[1]
+            with Held(kept, lambda: any(one.is_recorded for one in kept._branches.values())):
+                branch = loop.fork({"source": 1})
+                assert branch.wait_cut(60)
+                eventually(lambda: master._hosts[0].is_waiting() and branch.frontier() == branch.frontier())
+                found = branch.frontier()
+                assert (found.waiting, found.not_begun) == (INLET, ())
+                assert 1 in {one.worker for one in found.holders if one.holds}
+                assert {one.operator for one in found.holders} == {"processor"}
+                assert not branch.wait(0)
+            assert branch.wait(60)
+        finally:
+            master.close()
+
+
 def test_workers_elsewhere_say_it_too(compiled_paths):
     with open_store("memory:") as store:
         master = Master(store, 2, engine="processes")
         try:
             loop = master.start(ShortestPaths(source=0), name="roads")
-            loop.admit(chain(0, 50), "edges", 50)
+            loop.admit(chain(0, 500), "edges", 500)
             assert loop.wait_idle(60)
             found = loop.frontier()
             assert found.waiting == INLET
             assert {holder.operator for holder in found.holders} == {"processor"}
             assert min(holder.time[1] + holder.is_token for holder in found.holders) == found.time[1]
             assert {holder.worker for holder in found.holders} >= {0, 1}
+            branch, seen = loop.fork({"source": 1}), []
+            while not branch.wait(0):
+                seen.append(branch.frontier())
+            assert branch.frontier() == LoopFrontier("", None, ())
+            assert {one.operator for found in seen for one in found.holders} == {"processor"}
+            assert {one.worker for found in seen for one in found.holders} >= {0, 1}
         finally:
             master.close()

@@ -79,9 +79,11 @@ def test_what_comes_while_a_group_is_carried_out_is_the_next_one(commit, carrier
 
 
 def test_what_fails_fails_for_all_of_its_group_and_for_nobody_else(commit, carrier):
-    carrier.error = StoreFull("no room")
+    carrier.error, other = StoreFull("no room"), admission(3)
+    commit._waiting.append(other)  # of another thread, which comes a moment later
     with pytest.raises(StoreFull):
         commit.submit(admission(1), None)
+    assert other.error is carrier.error
     carrier.error = None
     commit.submit(admission(2), None)
     assert carrier.groups == [[2]]
@@ -95,6 +97,34 @@ def test_who_does_not_wait_so_long_is_not_carried_out(commit, carrier):
         assert waiting(commit) == 0
     commit.submit(admission(2), None)
     assert carrier.groups == [[2]]
+
+
+def test_who_does_not_wait_so_long_is_in_where_somebody_carries_it_out_already(carrier, monkeypatch):
+    clock, own, gives_up = ManualClock(), admission(1), Event()
+    commit = GroupCommit(clock, carrier)
+    withdraw = commit._withdraw
+
+    def noticed(one):
+        gives_up.set()
+        return withdraw(one)
+
+    monkeypatch.setattr(commit, "_withdraw", noticed)
+    with ThreadPoolExecutor(2) as pool:
+        with commit.pause():
+            late = admission(2)
+            waits = pool.submit(commit.submit, late, clock.monotonic() + 1)
+            eventually(lambda: waiting(commit) == 1)
+            commit._waiting.append(own)
+            carrier.goes_on.clear()
+            leads = pool.submit(commit._lead, own)  # whose turn this is
+            assert carrier.began.wait(WAIT_S)
+            clock.advance(2)
+            assert gives_up.wait(WAIT_S)
+            carrier.goes_on.set()
+            leads.result(WAIT_S)
+        waits.result(WAIT_S)
+    assert carrier.groups == [[2, 1]]
+    assert late.version == 2
 
 
 def test_an_interrupt_waits_for_what_is_being_carried_out_and_everybody_in_it_is_in(ctrl_c):

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from apps.sssp import ShortestPaths
 from tests.kept_store import KeptStore
+from tests.query.conftest import eventually
 from tornado.graph import PartitionMap
-from tornado.loops import journal
+from tornado.loops import Master, journal
 from tornado.loops.admission_log import AdmissionLog, LogEntry
 from tornado.loops.edge_shares import shares_of
 from tornado.loops.host import Fork
@@ -14,6 +16,7 @@ from tornado.loops.share import Share
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.point_batch import PointBatch
 from tornado.records.point_schema import Points
+from tornado.storage import MemoryStore
 
 
 @pytest.mark.parametrize(("records", "size_bytes"), [(100, 1 << 20), (1 << 20, 100_000)])
@@ -59,3 +62,29 @@ def test_with_a_log_the_batches_come_from_there_and_forks_in_between():
     assert journal.records == 3
     # A fork at the version that is stored is put into the sequence again, before what comes behind it.
     assert replayed() == [5, [6], 6, [7]]
+
+
+def test_forks_that_are_over_are_forgotten_where_there_are_many_and_those_under_way_stay():
+    journal = Journal()
+    for number in range(70):
+        journal.add(number, fork(number))
+    journal.drop_forks({3, 68})
+    assert [entry.number for _, entry in journal.replay(until=70, points=None)] == [3, 68]
+    journal.add(70, fork(70))
+    journal.drop_forks(())  # so few may stay
+    assert [entry.number for _, entry in journal.replay(until=70, points=None)] == [3, 68, 70]
+
+
+def test_a_stream_has_a_snapshot_stored_when_its_journal_is_full(monkeypatch, compiled_paths):
+    """Where workers can be lost; here none can, and the journal is put in by hand."""
+    monkeypatch.setattr(journal, "_LIMIT_RECORDS", 100)
+    with Master(MemoryStore(), 1) as master:
+        stream = master.start(ShortestPaths(source=0), "roads").stream
+        stream.journal = Journal()
+        admitted = 0
+        for most in (100, 220):  # the second time twice what the snapshot has
+            for records in range(10, most + 11, 10):
+                admitted += 10
+                stream.admit(EdgeBatch.of(np.arange(10), np.full(10, admitted)), "insert", admitted)
+                assert records > most or stream.journal.records == records
+            eventually(lambda: stream.journal.records == 0)

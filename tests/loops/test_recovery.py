@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
+from tests.kept_store import KeptStore
 from tests.loops.lowest import Lowest
 from tests.loops.snapshot_writer import SOURCE, stream
 from tests.loops.test_general_programs import Paths
@@ -14,6 +15,7 @@ from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt
 from tornado.loops import BranchState, Master, stored_snapshot
+from tornado.records.operations import REMOVE
 from tornado.storage import MemoryStore
 from tornado.testing import EdgeHistory, batches, exact_distances, mixed, random_multigraph
 
@@ -259,6 +261,23 @@ def test_older_snapshots_are_forgotten_but_for_those_in_use():
         judge_branch(loop, records, 600, at=versions[5])
         with pytest.raises(InvalidArgument, match=f"stored versions: {versions[5]}"):
             loop.fork(at=versions[4])
+
+
+@pytest.mark.parametrize(("records_between", "left"), [(1, 3), (4000, 1)])
+def test_snapshots_beyond_the_newest_stay_while_they_and_the_log_between_them_take_little_room(
+    monkeypatch, records_between, left
+):
+    monkeypatch.setattr(stored_snapshot, "_SPARED_BYTES", 30_000)
+    with Master(KeptStore(), 1) as master:
+        loop = started(master)
+        for number in range(1, 4):
+            nothing = np.full(records_between, REMOVE, np.int8)  # of none: the graph stays as small as it is
+            ends = np.arange(records_between)
+            loop.admit(EdgeBatch.of([SOURCE], [number]), "edges", 2 * number)
+            loop.admit(EdgeBatch.of(ends, ends, None, nothing), "edges", 2 * number + 1)
+            loop.checkpoint()
+        loop.stream.trim_snapshots(keep=9, sparing=True)
+        assert len(loop.snapshots()) == left
 
 
 def test_what_a_snapshot_counts_on_is_made_durable_when_its_cut_is_known_and_before_it_is_written():

@@ -90,6 +90,14 @@ def roads(master):
 
 
 @pytest.fixture
+def slow(fake):
+    """A loop whose branches wait for `fake.gate`."""
+    loop = start_roads(fake)
+    fake.gate.clear()
+    return loop
+
+
+@pytest.fixture
 def service(master, roads):
     made = QueryService(master)
     yield made

@@ -103,6 +103,7 @@ class Branch:
         self.state = BranchState.RUNNING
         self.error = None
         self.released = False
+        self.held = LoopFrontier("", None, ())
         self.start = "cold" if parameters else "warm"
         self.certificate = None
         self._loop = loop
@@ -151,6 +152,9 @@ class Branch:
 
     def wait_cut(self, timeout_s=None):
         return True
+
+    def frontier(self):
+        return self.held
 
     def progress(self):
         if self.state is BranchState.RUNNING:

@@ -188,7 +188,10 @@ def test_an_order_that_is_null_is_quarantined_and_one_of_a_wrong_type_refused(ma
     assert [entry[:2] for entry in entries] == [(SOURCE, 2), (SOURCE, 3), (SOURCE, 4)]
     assert entries[0][2] == "order is missing"
     assert "negative" in entries[1][2]
-    document = problem(put(client, 1, "0.a", body([1], [8], order=[1.5])), 422, "invalid-argument")
+    put(client, 1, "0.a", body([1, 1], [8, 9], [1.0, -1.0], order=[1, 2]))
+    assert commit(client, 1, ("0.a", 1)).json()["offsets"] == {SOURCE: 6}
+    assert quarantine.recent()[-1][1].position == 6
+    document = problem(put(client, 2, "0.a", body([1], [8], order=[1.5])), 422, "invalid-argument")
     assert "column 'order' has type double" in document["detail"]
     put(client, 0, "0.a", body([1], [8]), source="spark:r")
     put(client, 0, "1.a", body([1], [8], order=[1]), source="spark:r")
@@ -461,6 +464,27 @@ def test_a_commit_that_comes_again_while_the_first_is_under_way_finds_its_batch_
     monkeypatch.setattr(intake, "expects", meanwhile)
     assert staging.commit(key, parts).is_repeated
     assert loop.offsets() == {"edges.csv": 4, SOURCE: 2}
+
+
+def test_a_chunk_that_comes_while_its_batch_is_committed_goes_with_the_next_one(fake, monkeypatch):
+    """Of an attempt that did not win; it would lie there until room is short."""
+    intake, parsed = intake_of(start_roads(fake)), parse_arrow(body([1], [8]))
+    staging = Staging(clock=SYSTEM_CLOCK)
+    first, second = (BatchKey(intake, SOURCE, number) for number in range(2))
+    staging.stage(first, "won", 0, parsed)
+    check = intake.check
+
+    def meanwhile(batch):
+        monkeypatch.setattr(intake, "check", check)
+        staging.commit(first, [Part("won", 1)])
+        return check(batch)
+
+    monkeypatch.setattr(intake, "check", meanwhile)
+    staging.stage(first, "late", 0, parsed)
+    assert staging.size_bytes > 0
+    staging.stage(second, "won", 0, parsed)
+    assert staging.commit(second, [Part("won", 1)]).offsets == {SOURCE: 2}
+    assert staging.size_bytes == 0
 
 
 def test_the_columns_of_a_batch_are_kept_before_it_is_in(fake, monkeypatch):

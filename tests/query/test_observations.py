@@ -91,6 +91,40 @@ def test_who_holds_a_loop_back_is_told_when_somebody_asks(client, fake):
     assert client.get("/v1/loops/roads/frontier?deep=1").status_code == 422
 
 
+def test_who_holds_a_branch_back_is_told_when_somebody_asks(client, service, fake):
+    fake.gate.clear()
+    try:
+        query = client.post("/v1/queries", json={"loop": "roads", "vertices": [3]}).json()
+        where = f"/v1/queries/{query['id']}/frontier"
+        eventually(lambda: service.get(query["id"]).branch is not None)
+        service.get(query["id"]).branch.held = LoopFrontier(
+            "input 0 of processor",
+            (0, 1),
+            (FrontierHolder(True, 1, "processor", "output 0 of processor", (0, 0), True, 1),),
+            not_begun=(1,),
+        )
+        found = client.get(where).json()
+        [held] = found.pop("holders")
+        assert found == {
+            "query": query["id"],
+            "loop": "roads",
+            "stream": "roads",
+            "waiting": "input 0 of processor",
+            "timestamp": [0, 1],
+            "not_begun": [1],
+        }
+        assert (held["worker"], held["by"], held["timestamp"], held["vertices"]) == (1, "token", [0, 0], None)
+        report = client.get("/v1/observations/report").text
+        assert '"not_begun":[1]' in report
+    finally:
+        fake.gate.set()
+    client.get(f"/v1/queries/{query['id']}?wait_s=20")
+    over = client.get(where).json()
+    assert (over["timestamp"], over["holders"], over["not_begun"]) == (None, [], [])
+    assert client.get("/v1/queries/nothing/frontier").status_code == 404
+    assert client.get(f"{where}?deep=1").status_code == 422
+
+
 def test_the_stream_says_hello_with_the_build_of_the_page_and_then_how_things_stand(client):
     (hello, content), (now, first), (again, second) = events_of(client, 3)
     assert (hello, now, again) == ("hello", "now", "now")

@@ -1,6 +1,7 @@
 """The page in a real browser, beside a real server whose loops are in memory; real loops are in `tests/end_to_end/test_page.py`."""
 
 import time
+from dataclasses import replace
 from itertools import product
 from urllib.parse import urlsplit
 
@@ -9,7 +10,7 @@ import psutil
 import pytest
 
 from tests.browser import SIZES, Visit, launched
-from tests.query.conftest import start_roads
+from tests.query.conftest import eventually, start_roads
 from tests.shortened import shortened
 from tornado.loops.frontier import FrontierHolder, LoopFrontier
 from tornado.loops.part import PartStatistics
@@ -311,6 +312,31 @@ def test_a_loop_that_stands_still_is_named_with_who_holds_it(fake, open_service,
         ["roads", "0/8", "between workers", "processor", "3 messages", "0/12", "no"],
     ]
     assert page.judged() == []
+
+
+def test_a_branch_that_stands_still_is_named_with_who_holds_it(fake, open_service, serve, visit):
+    start_roads(fake)
+    service = open_service(fake)
+    client = serve(service)
+    fake.gate.clear()
+    try:
+        asked = client.post("/v1/queries", json={"loop": "roads", "vertices": [3]}).json()
+        eventually(lambda: service.get(asked["id"]).branch is not None)
+        branch = service.get(asked["id"]).branch
+        still = branch.progress()
+        branch.progress = lambda: still
+        branch.held = replace(STANDING, not_begun=(0,))
+        page = visit(client.server.url)
+        page.wait_for(f"Question {asked['id']} stands still")
+        page.wait_for("Worker 0 has not begun it.")
+        branch.held = STANDING
+        page.wait_for("Its frontier (input 0 of processor) is at 0/8; worker 1 keeps it by a token")
+        kept = page.page.get_by_role("region", name="Frontiers").get_by_role("row").nth(1).inner_text()
+        assert kept.split("\t")[:4] == [f"roads, question {asked['id']}", "0/8", "worker 1", "processor"]
+        assert page.judged() == []
+    finally:
+        fake.gate.set()
+    page.page.get_by_text("stands still").wait_for(state="detached")
 
 
 def test_a_report_shows_every_view_without_a_service_or_a_request(fake, open_service, visit, tmp_path):

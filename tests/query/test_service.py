@@ -230,14 +230,6 @@ def timed(request, open_service):
         yield service, clock
 
 
-@pytest.fixture
-def slow(fake):
-    """A loop whose branches wait for `fake.gate`."""
-    loop = start_roads(fake)
-    fake.gate.clear()
-    return loop
-
-
 def test_a_deadline_ends_with_the_best_value_so_far(fake, clock, slow, open_service):
     query = ask(open_service(fake), vertices=(1, 3), deadline_s=30)
     clock.advance(29)
@@ -388,11 +380,12 @@ def test_a_waiting_query_ends_at_its_deadline_without_a_result(fake, clock, slow
 
 
 def test_memory_bounds_how_many_branches_run(fake, slow, open_service):
-    service = open_service(fake, branch_memory_bytes=700)
-    ask(service)
-    assert ask(service).state is QueryState.QUEUED
+    a_branch = 64 * 6  # of as many vertices
+    service = open_service(fake, branch_memory_bytes=2 * a_branch)
+    queries = [ask(service, parameters={"source": source}) for source in (1, 2, 3)]
+    assert [query.state for query in queries] == [QueryState.RUNNING] * 2 + [QueryState.QUEUED]
     fake.gate.set()
-    eventually(lambda: service.statistics().states["converged"] == 2)
+    eventually(lambda: service.statistics().states["converged"] == 3)
 
 
 def test_a_loop_without_room_for_a_branch_lets_the_query_wait(fake, slow, open_service):

@@ -9,7 +9,15 @@ import lmdb as foreign
 import numpy as np
 import pytest
 
-from tornado.errors import InternalError, StoreCorrupt, StoreError, StoreFull, StoreLocked, TornadoError
+from tornado.errors import (
+    InternalError,
+    InvalidArgument,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreLocked,
+    TornadoError,
+)
 from tornado.storage import layout, lmdb, lmdb_store
 from tornado.storage.lmdb_store import LmdbStore
 
@@ -145,6 +153,28 @@ def test_a_loop_whose_first_version_failed_is_none(tmp_path, monkeypatch, is_cle
         store.write("roads", 1, pages_of(1))
         assert dict(store.scan("roads", 1)) == pages_of(1)
         assert store.loops() == ["rails", "roads"]
+
+
+def test_a_large_version_below_the_newest_is_refused_and_leaves_what_is_stored_under_its_number(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tornado.storage.lmdb_store._ONE_TRANSACTION_SIZE_BYTES", 2 << 20)
+    with LmdbStore(tmp_path) as store:
+        for version in (1, 2):
+            store.write("roads", version, pages_of(version))
+        with pytest.raises(InvalidArgument, match="newest"):
+            store.write("roads", 1, pages_of(3))
+        for version in (1, 2):
+            assert dict(store.scan("roads", version)) == pages_of(version)
+
+
+def test_nothing_is_left_of_the_pages_of_a_loop_that_was_dropped(tmp_path):
+    with LmdbStore(tmp_path) as store:
+        store.write("rails", 1, pages_of(1))
+        store.write("roads", 1, pages_of(2))
+        store.drop("rails")
+        assert chunks_without_entry(store) == []
+        assert dict(store.scan("roads", 1)) == pages_of(2)
 
 
 def test_whoever_is_told_that_it_is_written_has_it_on_the_disk(tmp_path):

@@ -262,6 +262,21 @@ def test_a_disk_that_is_full_leaves_what_was_stored(postgres_server, postgres_ur
         store.write("a", 2, {b"k": b"two"})
 
 
+def test_a_key_that_ended_takes_no_row_once_its_versions_are_forgotten(postgres_server, postgres_url):
+    with open_store(postgres_url) as store:
+        store.write("a", 1, {b"k": b"one", b"stays": b"one"})
+        store.write("a", 2, {}, deletes=[b"k"])
+        store.write("a", 3, {b"stays": b"three"})
+        store.delete_before("a", 2)
+        rows = store._database.read(_entries, "count rows")
+        assert rows == [(b"stays", 1), (b"stays", 3)]
+
+
+def _entries(cursor):
+    cursor.execute("SELECT key, version FROM entries ORDER BY key, version")
+    return [(bytes(key), version) for key, version in cursor.fetchall()]
+
+
 def test_large_pages_and_many_of_them_come_in_batches(postgres_url):
     pages = {b"p%04d" % number: bytes([number % 251]) * (number * 997 % 70_000) for number in range(600)}
     pages[b"large"] = bytes(range(256)) * (1 << 17)

@@ -23,7 +23,7 @@ class Observer:
         self.truth = {}
         self.checks = 0
         self.strictly_behind = 0
-        self.queries = 0
+        self.queries = self.held = 0
         finish, settle, step, without = Dataflow.finish, Dataflow.settle, Worker.step, Context._without
 
         def observed_finish(dataflow):
@@ -66,12 +66,26 @@ class Observer:
         truth = self.truth[dataflow.number]
         assert all(count > 0 for _, count in truth.pointstamps())
         assert dataflow.is_busy or not dataflow._outgoing, "an idle worker keeps progress to itself"
+        if dataflow._outgoing:
+            self.check_held(dataflow)
         for location, order in enumerate(dataflow.tracker.reachability.orders):
             view = Antichain(order, dataflow.tracker.frontier(location))
             real = Antichain(order, truth.frontier(location))
             assert view.dominates(real), f"{view} is ahead of {real} at {location}"
             self.checks += 1
             self.strictly_behind += view != real
+
+    def check_held(self, dataflow):
+        """What a worker keeps to itself moves no frontier, so nobody waits for it."""
+        mine, told = dataflow.tracker, Tracker(dataflow.tracker.reachability)
+        for (location, moment), count in mine.pointstamps():
+            told.update(location, moment, count)
+        for (location, moment), delta in dataflow._outgoing:
+            told.update(location, moment, -delta)
+        for location, order in enumerate(mine.reachability.orders):
+            known, own = Antichain(order, told.frontier(location)), Antichain(order, mine.frontier(location))
+            assert known == own, f"{own} is kept from others, who see {known} at {location}"
+        self.held += 1
 
     def check_query(self, operator, tokens, location, order, answer):
         taken = {}
@@ -178,7 +192,8 @@ def test_no_view_is_ever_ahead_of_the_truth_and_every_run_ends(monkeypatch, lexi
         observer.truth.clear()
         run_simulated(wanderer(seed, lexicographic, Wake.POINTSTAMPS), 1 + seed % 4, seed)
         assert all(truth.outstanding == 0 for truth in observer.truth.values())
-    # The observer must have had something to see: views that lag, and questions.
+    # The observer must have had something to see: views that lag, questions, and what is held back where that may be.
+    assert (observer.held > 100) == (hold_steps > 1), observer.held
     assert observer.checks > 10_000 and observer.strictly_behind > 1_000 and observer.queries > 1_000
 
 

@@ -249,6 +249,10 @@ class AsyncQuery(KnownQuery[AsyncConnection]):
             self.document, await self._connection.run(self._operations.table(self.id, table))
         )
 
+    async def frontier(self) -> Document:
+        """Look at which timestamp its branch stands, and who holds it there: worker, operator, and token or message."""
+        return await self._connection.run(self._operations.query_frontier(self.id))
+
     async def table(self, name: str) -> pa.Table:
         """Return one of the tables of the answer."""
         return await self._connection.run(self._operations.table(self.id, name))

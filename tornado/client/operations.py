@@ -148,6 +148,10 @@ class Operations:
         """Return at which timestamp a loop stands, and who holds it there."""
         return (yield from self.document(Call("GET", f"/v1/loops/{quoted(loop)}/frontier")))
 
+    def query_frontier(self, identifier: str) -> Steps[Document]:
+        """Return at which timestamp the branch of a query stands, and who holds it there."""
+        return (yield from self.document(Call("GET", f"/v1/queries/{quoted(identifier)}/frontier")))
+
     def result(self, identifier: str, **parameters: Any) -> Steps[Document]:
         """Return a page of the values of a finished query: `vertices`, `top`, `limit`, `after`, `table`."""
         return (yield from self.document(Call("GET", f"/v1/queries/{quoted(identifier)}/result", parameters)))

@@ -351,6 +351,10 @@ class ServiceQuery(KnownQuery[Connection]):
             self.document = self._connection.run(self._operations.finished(self.document, show))
         return ServiceAnswer(self.document, self._connection.run(self._operations.table(self.id, table)))
 
+    def frontier(self) -> Document:
+        """Look at which timestamp its branch stands, and who holds it there: worker, operator, and token or message."""
+        return self._connection.run(self._operations.query_frontier(self.id))
+
     def table(self, name: str) -> pa.Table:
         """Return one of the tables of the answer, such as `coefficients`, `centroids` or `assignments`."""
         return self._connection.run(self._operations.table(self.id, name))

@@ -12,6 +12,7 @@ from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from ..records.point_batch import PointBatch
 from .edge_pages import EdgeColumns
+from .frontier import LoopFrontier, frontier_of
 from .host import GiveUp, LoopHost
 from .iterations import progress_of
 from .part import BranchPartView
@@ -45,6 +46,8 @@ class Branch:
         The workers that have its parts, and what has these step.
     iterates
         Whether it may find anything that its main loop does not have.
+    is_limited
+        Whether it may commit so many iterations above its snapshot's only, which its parts have to be told.
     start
         Whether it begins with the values that its main loop has (`warm`), or from the initial ones (`cold`).
     is_undirected
@@ -73,6 +76,7 @@ class Branch:
         self.id = number
         self.loop = loop
         self.iterates = True
+        self.is_limited = False
         self.start: Start = "warm"
         self.program = program
         self.is_undirected = is_undirected
@@ -96,6 +100,9 @@ class Branch:
         self._callbacks: list[Callable[[Branch], None]] = []
         self._is_released = False
         self._is_stopping = False
+        self._cut_waiters = (
+            0  # who is to be told that its cut is there, which wakes everybody who waits for anything
+        )
         self._values: Values | None = None
         self._last: Progress | None = None
         self._edge_pages: Callable[[Branch], Iterator[EdgeColumns]] | None = None
@@ -125,10 +132,16 @@ class Branch:
 
     def wait_cut(self, timeout_s: float | None = None) -> bool:
         """Wait until every worker has recorded its state."""
-        return self.engine.wait_for(
-            lambda: len(self._recorded) == len(self.hosts) or self._state is not BranchState.RUNNING,
-            timeout_s,
-        )
+        with self._lock:
+            self._cut_waiters += 1
+        try:
+            return self.engine.wait_for(
+                lambda: len(self._recorded) == len(self.hosts) or self._state is not BranchState.RUNNING,
+                timeout_s,
+            )
+        finally:
+            with self._lock:
+                self._cut_waiters -= 1
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until it is over, in whatever state."""
@@ -138,6 +151,25 @@ class Branch:
         """How far it is."""
         with self._asking:
             return self._progress()
+
+    def frontier(self) -> LoopFrontier:
+        """How far it is by timestamps, and who holds it back there; looked for now, on every worker. Nothing once it is over.
+
+        Where workers were lost, nothing of it is anywhere until it is begun again on those that take their place.
+        """
+        if self._state is not BranchState.RUNNING:
+            return frontier_of([])
+        hosts = self.hosts
+        try:
+            said = [host.branch_holders(self.id) for host in hosts]
+        except WorkerLost:
+            return frontier_of([None] * len(hosts))
+        with self._lock:
+            begun = set(self._recorded)
+        # One that has its part no more has come to its end with it.
+        return frontier_of(
+            [[] if known is None and worker in begun else known for worker, known in enumerate(said)]
+        )
 
     def add_done_callback(self, callback: Callable[[Branch], None]) -> None:
         """Have `callback` called once when it is over: on a worker's thread, so it must be quick; at once if it is over."""
@@ -277,8 +309,11 @@ class Branch:
             begun = max(part.first_iteration for part in self._recorded.values())
             iteration = max(begun, given.iteration)
             self._snapshot = replace(given, iteration=iteration)
-        self._on_recorded(self)
-        self.engine.notify()
+            is_awaited = self._cut_waiters > 0
+        if self.is_limited:
+            self._on_recorded(self)
+        if is_awaited:
+            self.engine.notify()
 
     def finished(self, worker: int, processor: BranchPartView) -> None:
         """Note the part of a worker that is complete; the last one ends the branch, whose values can then be read."""

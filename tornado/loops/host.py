@@ -215,6 +215,10 @@ class LoopHost(Protocol):
         """What holds back the frontier of a loop, as this worker knows; nothing where it has no part of it."""
         ...
 
+    def branch_holders(self, number: int) -> list[Holder] | None:
+        """What holds back the frontier of a branch, as this worker knows; None where it has not begun it, or has no part any more."""
+        ...
+
     def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
         """(loop, branch, error) of what failed on this worker."""
         ...
@@ -269,6 +273,11 @@ class WorkerHost:
         """See `LoopHost`; from any thread, also while the worker's own is at work or hangs."""
         dataflow = self._dataflows.get(number)
         return [] if dataflow is None else holders(dataflow)
+
+    def branch_holders(self, number: int) -> list[Holder] | None:
+        """See `LoopHost`; from any thread, as `holders`."""
+        branch = self._branches.get(number)
+        return None if branch is None else holders(branch.dataflow)
 
     def step(self) -> bool:
         """Take commands, then step the dataflows."""

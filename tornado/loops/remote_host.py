@@ -271,6 +271,11 @@ class RemoteHost:
         """See `LoopHost`."""
         return [Holder(*one) for one in self.ask(("holders", number))]
 
+    def branch_holders(self, number: int) -> list[Holder] | None:
+        """See `LoopHost`."""
+        found = self.ask(("branch holders", number))
+        return None if found is None else [Holder(*one) for one in found]
+
     @property
     def losses(self) -> int:
         """How often workers were lost so far."""

@@ -140,6 +140,9 @@ class RemoteWorker:
             return self._require(kind, fields)
         if request[0] == "holders":
             return [tuple(one) for one in self._worker_host.holders(request[1])]
+        if request[0] == "branch holders":
+            found = self._worker_host.branch_holders(request[1])
+            return None if found is None else [tuple(one) for one in found]
         where, number, method, *arguments = request
         part: Any = self._worker_host.loop(number) if where == "main" else self._branches.get(number)
         if part is None:

@@ -77,6 +77,12 @@ class QueryGroup:
         self.queries.append(query)
         self.deadline_at_s = min(self.deadline_at_s, query.deadline_at_s)
 
+    def begin_again(self, queries: list[Query]) -> None:
+        """Be for these of its queries, by their own deadlines: its branch was lost, and another one is forked."""
+        self.queries = queries
+        self.deadline_at_s = min((query.deadline_at_s for query in queries), default=self.deadline_at_s)
+        self.branch, self.stopped_by, self.ended = None, None, False
+
 
 class BranchScheduler:
     """All groups, waiting and running, and the queries held until their offsets are reached.

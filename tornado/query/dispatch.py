@@ -334,8 +334,7 @@ class Dispatcher:
             open_ones = [query for query in group.queries if not query.state.is_final]
             now_s = self._clock.monotonic()
             late = [query for query in open_ones if query.deadline_at_s <= now_s]
-            group.queries = [query for query in open_ones if query not in late]
-            group.branch, group.ended = None, False
+            group.begin_again([query for query in open_ones if query not in late])
         for query in late:
             self._end(query, Ending(state=QueryState.DEADLINE, stopped_by="deadline"))
         self._fork(group)

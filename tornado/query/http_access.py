@@ -107,6 +107,7 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     "/v1/queries/{id}": {"GET": _QUERY, "DELETE": _QUERY},
     "/v1/queries/{id}/result": {"GET": _QUERY},
     "/v1/queries/{id}/events": {"GET": _QUERY},
+    "/v1/queries/{id}/frontier": {"GET": _QUERY},
     "/v1/queries/{id}/adopt": {"POST": _WRITE_QUERY},
 }
 

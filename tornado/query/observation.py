@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import ConnectionLost, TornadoError, UnknownLoop
 from ..loop_views import MainLoopView
+from ..loops.frontier import LoopFrontier
 from ..loops.kind import kind_of_program
 from .formats import number
 from .http_routes_loops import source_dict
@@ -26,6 +27,8 @@ from .service import QueryService
 SOURCES_SHOWN = 50
 # Of a frontier, those that it comes to first.
 HOLDERS_SHOWN = 100
+# Of the branches that run, whose workers are asked for a report.
+BRANCHES_ASKED = 20
 
 _COUNTS = (
     *("version", "iteration", "updates", "prepares", "pending", "vertices", "edges"),
@@ -109,12 +112,23 @@ def loop_observed(loop: MainLoopView, standing: Standing[Any]) -> dict[str, Any]
 
 def frontier_observed(loop: MainLoopView) -> dict[str, Any]:
     """Return at which timestamp a loop stands and who holds it there; its workers are asked."""
-    found = loop.frontier()
-    waiting = loop.stream.workers.waiting()
     pending = [part.pending for part in loop.statistics().by_worker]
+    return {"loop": loop.name, "stream": loop.stream_name} | _frontier(
+        loop.frontier(), loop.stream.workers.waiting(), pending
+    )
+
+
+def branch_frontier_observed(service: QueryService, query: Query) -> dict[str, Any]:
+    """Return at which timestamp the branch of a query stands and who holds it there, which its workers are asked; nobody without one."""
+    branch, loop = query.branch, service.master.loops.get(query.request.loop)
+    found = LoopFrontier("", None, ()) if branch is None else branch.frontier()
+    waiting = [] if loop is None else loop.stream.workers.waiting()
+    named = {"query": query.id, "loop": query.request.loop, "stream": query.stream}
+    return named | _frontier(found, waiting, ()) | {"not_begun": found.not_begun}
+
+
+def _frontier(found: LoopFrontier, waiting: Sequence[int], pending: Sequence[int]) -> dict[str, Any]:
     return {
-        "loop": loop.name,
-        "stream": loop.stream_name,
         "waiting": found.waiting,
         "timestamp": found.time,
         "holders": [
@@ -135,7 +149,7 @@ def frontier_observed(loop: MainLoopView) -> dict[str, Any]:
 
 
 def frontiers_observed(service: QueryService, observation: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the frontiers of the loops that have work in an observation, and answer."""
+    """Return the frontiers of the loops that have work in an observation, and answer; and of the branches that run."""
     behind = {one["name"] for one in observation["streams"] if one["not_propagated"]}
     found = []
     for one in observation["loops"]:
@@ -143,6 +157,9 @@ def frontiers_observed(service: QueryService, observation: dict[str, Any]) -> li
         if loop is not None and one["state"] == RUNNING and (one["pending"] or one["stream"] in behind):
             with suppress(TornadoError):  # it has failed meanwhile, which is told elsewhere
                 found.append(frontier_observed(loop))
+    for one in observation["branches"][:BRANCHES_ASKED]:
+        with suppress(TornadoError):  # it is over and forgotten meanwhile
+            found.append(branch_frontier_observed(service, service.get(one["id"])))
     return found
 
 

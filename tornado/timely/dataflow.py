@@ -3,7 +3,7 @@
 A step applies what the others said, calls the operators that have something to do, and passes on what changed. Changes of one
 call are applied whole. They are broadcast when somebody could be waiting for them: an update about a pointstamp p may be held
 back only while a pointstamp other than p could still result in p here, or its net change is positive (Naiad, section 3.3); it
-is never held by a worker that has nothing to do. A broadcast has the positive changes first and goes out FIFO.
+is never held by a worker that has nothing to do. A broadcast goes out FIFO and is taken in whole.
 
 Guaranteed: an idle dataflow is not touched at all; a dataflow is complete, on its worker, when no pointstamp is left anywhere.
 """
@@ -355,7 +355,6 @@ class Dataflow:
             return
         self._held_steps = 0
         updates = self._outgoing.drain()
-        updates.sort(key=_negative_last)
         worker = self.worker
         message = (self.number, PROGRESS, (), updates)
         for peer in range(worker.peers):
@@ -363,10 +362,6 @@ class Dataflow:
                 worker.fabric.send(worker.index, peer, message)
         self._progress_sent += 1
         self._updates_sent += len(updates)
-
-
-def _negative_last(update: tuple[Pointstamp, int]) -> bool:
-    return update[1] < 0
 
 
 def _ports(operator: Operator) -> set[int]:

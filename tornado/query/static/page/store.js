@@ -12,6 +12,7 @@ export const state = {
   isOld: false, // whether the service has another page than this
   fixed: null, // of a report: all that it has; nothing comes
   standing: {}, // by loop: since when it has not moved although there is work
+  waiting: {}, // the same by question, of branches that run
 };
 const report = document.getElementById("report");
 if (report) {
@@ -88,6 +89,19 @@ function noteStanding(before, now) {
     if ((waiting || loop.state !== "running") && !moved) standing[loop.name] = state.standing[loop.name] ?? before.time;
   }
   state.standing = standing;
+  const waiting = {};
+  for (const branch of now.branches) {
+    const earlier = before && before.branches.find((one) => one.id === branch.id);
+    const moved = !earlier || ["updates", "iteration", "prepares", "residual"].some((key) => earlier[key] !== branch[key]);
+    if (!moved) waiting[branch.id] = state.waiting[branch.id] ?? before.time;
+  }
+  state.waiting = waiting;
+}
+
+// Since when a branch has not moved; null while it does.
+export function standsSince(branch) {
+  const since = state.waiting[branch.id];
+  return since === undefined || state.now.time - since < STANDS_STILL_S ? null : since;
 }
 
 // Who keeps a loop from going on, in words; null while it moves.

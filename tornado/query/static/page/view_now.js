@@ -2,7 +2,7 @@
 import {useEffect, useState} from "./vendor/hooks.js";
 import {worth} from "./answers.js";
 import {html} from "./html.js";
-import {growth, holder, state, useStore} from "./store.js";
+import {growth, holder, standsSince, state, useStore} from "./store.js";
 import {ask} from "./service.js";
 import {Badge, Figure, Panel, Split, Table} from "./parts.js";
 import {bytes, count, isNumber, plural, rate, real, seconds} from "./words.js";
@@ -18,9 +18,9 @@ export function Now() {
     <${Totals} now=${now} />
     <div class="cards">${now.streams.map((stream) => html`<${Stream} key=${stream.name} stream=${stream} />`)}</div>
     <${Loops} now=${now} />
-    ${state.fixed ? html`<${Panel} title="Frontiers" note="of loops that have work: who keeps them from going on" wide><${Holders} of=${state.fixed.frontiers} /><//>` : null}
+    ${state.fixed ? html`<${Panel} title="Frontiers" note="of loops that have work, and of branches: who keeps them from going on" wide><${Holders} of=${state.fixed.frontiers} /><//>` : null}
     <${Learning} loops=${now.loops.filter((loop) => loop.validation)} />
-    <${Branches} branches=${branches} queries=${now.queries} />`;
+    <${Branches} branches=${branches} now=${now} />`;
 }
 
 function Totals({now}) {
@@ -90,34 +90,40 @@ function Loops({now}) {
     <//>`;
 }
 
-// A loop that stands still: its workers are asked, while it does, who keeps its frontier from passing.
+// A loop that stands still.
 function Held({loop, who, now}) {
+  const asks = loop.state === "running" ? `v1/loops/${encodeURIComponent(loop.name)}/frontier` : null;
+  return html`<${Still} asks=${asks} name=${loop.name} forS=${now.time - who.since} who=${` Held by ${who.who}.`} />`;
+}
+
+// What stands still: its workers are asked, while it does, who keeps its frontier from passing.
+function Still({asks, name, forS, who = ""}) {
   const [found, take] = useState(null);
-  const answers = loop.state === "running";
   useEffect(() => {
-    if (!answers) return undefined;
-    const look = () => ask(`v1/loops/${encodeURIComponent(loop.name)}/frontier`).then(take, () => take(null));
+    if (!asks) return undefined;
+    const look = () => ask(asks).then(take, () => take(null));
     look();
     const timer = setInterval(() => document.hidden || look(), LOOKED_EVERY_MS);
     return () => clearInterval(timer);
-  }, [loop.name, answers]);
+  }, [asks]);
   return html`
-    <p class="fault warn" role="status"><b>${loop.name} stands still</b> for ${seconds(now.time - who.since)}. Held by ${who.who}.${found && answers ? html` ${token(found)}` : null}</p>
-    ${found && answers ? html`<${Holders} of=${[found]} />` : null}`;
+    <p class="fault warn" role="status"><b>${name} stands still</b> for ${seconds(forS)}.${who}${found && asks ? html` ${token(found)}` : null}</p>
+    ${found && asks ? html`<${Holders} of=${[found]} />` : null}`;
 }
 
 const at = (timestamp) => timestamp ? timestamp.join("/") : "no timestamp";
 const whose = (one) => one.worker === null ? "between workers" : `worker ${one.worker}`;
 
 // The first who has something to do, or the first of all.
-function token({waiting, timestamp, holders}) {
+function token({waiting, timestamp, holders, not_begun: late = []}) {
+  if (late.length) return `${late.map((worker) => `Worker ${worker}`).join(", ")} ${late.length > 1 ? "have" : "has"} not begun it.`;
   const first = holders.find((one) => one.records || one.vertices) ?? holders[0];
   if (!first) return "Nothing keeps its frontier.";
   return `Its frontier (${waiting}) is at ${at(timestamp)}; ${whose(first)} keeps it by a ${first.by} at ${first.port}, timestamp ${at(first.timestamp)}.`;
 }
 
 function Holders({of}) {
-  const rows = of.flatMap((one) => one.holders.map((holder) => ({...holder, loop: one.loop, frontier: one.timestamp})));
+  const rows = of.flatMap((one) => one.holders.map((holder) => ({...holder, loop: one.query ? `${one.loop}, question ${one.query}` : one.loop, frontier: one.timestamp})));
   return html`<${Table} label="Frontiers" rows=${rows} empty="No loop has work: nothing is held back." columns=${[
     {title: "Loop", of: (row) => row.loop},
     {title: "Frontier", number: true, of: (row) => at(row.frontier)},
@@ -164,10 +170,12 @@ function Iterations({loop}) {
   return html`${count(least)} <span class="note">${loop.workers.map((worker) => `+${worker.iteration - least}`).join(" ")}</span>`;
 }
 
-function Branches({branches, queries}) {
+function Branches({branches, now}) {
+  const {queries} = now;
   const cancel = (id) => ask(`v1/queries/${id}`, {method: "DELETE"}).catch(() => {});
   return html`
     <${Panel} title="Branches that run" note=${queries.states ? `${plural(queries.states.converged || 0, "question")} converged so far` : ""} wide>
+      ${state.fixed ? null : branches.map((one) => [one, standsSince(one)]).filter(([, since]) => since !== null).map(([one, since]) => html`<${Still} key=${one.id} asks=${`v1/queries/${one.id}/frontier`} name="Question ${one.id}" forS=${now.time - since} />`)}
       <${Table} label="Branches that run" keyOf=${(one) => one.id} rows=${branches} empty="None at the moment. A question forks one." columns=${[
         {title: "Question", of: (one) => html`<code>${one.id}</code>`},
         {title: "Loop", of: (one) => one.loop},
