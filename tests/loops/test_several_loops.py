@@ -410,7 +410,7 @@ def test_a_full_journal_is_relieved_also_where_the_first_loop_has_failed():
         assert master.engine.wait_for(
             lambda: all(host.loop(hops.number) is None for host in master._hosts), TIMEOUT_S
         )
-        assert far.stream.store_snapshot() == (2, 48)
+        assert far.stream.store_snapshot() == (2, 8 + 2 * 12)
         assert far.stream.stored.newest() is not None
 
 

@@ -11,13 +11,13 @@ from ..certificate import Certificate
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from ..records.point_batch import PointBatch
+from .edge_pages import EdgeColumns
 from .frontier import LoopFrontier, frontier_of
 from .host import GiveUp, LoopHost
 from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress, Start
-from .stored_snapshot import EdgeColumns
 from .values import Values
 from .vertex_program import VertexProgram
 from .ways import Way, WayReader, find_ways

@@ -333,7 +333,7 @@ class MainLoop:
 
         A branch of each loop computes it while the loops go on; only the workers' copying of the edges is work for them, a
         fraction of a millisecond at a time. Cost, until it is written: the copy of a fork for each loop; 32 bytes an edge on
-        its worker; and here 24 bytes an edge, 8 bytes a vertex, and 16 for each of its loops, of the pages that changed. A
+        its worker; and here 12 to 24 bytes an edge, 8 bytes a vertex, and 16 for each of its loops, of the pages that changed. A
         loop that has failed is left out.
 
         Parameters
