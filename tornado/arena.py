@@ -65,28 +65,30 @@ def advise_huge_pages(column: NDArray[Any], used: int) -> None:
         return
 
 
-def populate(columns: Sequence[NDArray[Any]], used: int) -> threading.Thread:
-    """Have memory put under the first `used` entries of reserved columns, which are soon to be written, all along together.
+def populate(columns: Sequence[NDArray[Any]], used: int, *, first: int = 0) -> threading.Thread:
+    """Have memory put under entries ``first .. used`` of reserved columns, which are soon to be written, all along together.
 
     The system clears each page that is touched for the first time, which takes about as long as to write what belongs there. So
     a thread does it, ahead of who writes, and lets go of the interpreter for it. What it cannot have is left to the first touch.
     """
-    thread = threading.Thread(target=_populate, args=(columns, used), name="tornado-memory", daemon=True)
+    thread = threading.Thread(
+        target=_populate, args=(columns, first, used), name="tornado-memory", daemon=True
+    )
     thread.start()
     return thread
 
 
-def _populate(columns: Sequence[NDArray[Any]], used: int) -> None:
+def _populate(columns: Sequence[NDArray[Any]], first: int, used: int) -> None:
     if not sys.platform.startswith("linux"):
         return
     advise = ctypes.CDLL(None).madvise
     advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     widest = max(column.itemsize for column in columns)
     entries = _POPULATED_BYTES // widest
-    for first in range(0, used, entries):
+    for following in range(first, used, entries):
         for column in columns:
-            begin = first * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
-            end = min(used, first + entries) * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
+            begin = following * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
+            end = min(used, following + entries) * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
             base = int(column.__array_interface__["data"][0])
             if end > begin and advise(base + begin, end - begin, _POPULATE) != 0:
                 return

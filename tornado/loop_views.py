@@ -20,11 +20,11 @@ from .value_types import Ids, Mask, ValueArray, Worst
 if TYPE_CHECKING:
     # Records of the loops, which a fake makes too. Loaded here they would bring the compiler with them.
     from .engine import Engine
+    from .loops.edge_pages import EdgeColumns
     from .loops.frontier import LoopFrontier
     from .loops.restoration import Restored
     from .loops.snapshot import Snapshot
     from .loops.statistics import BranchState, LoopStatistics, Progress, Start, StoredSizes
-    from .loops.stored_snapshot import EdgeColumns
     from .loops.vertex_program import VertexProgram
     from .records.checked import Checked, CheckedBy
     from .records.point_batch import PointBatch

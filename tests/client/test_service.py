@@ -1,5 +1,9 @@
 """The client beside a real service, compared with what the session in the same process answers, and with networkx."""
 
+import sys
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -14,6 +18,7 @@ from tornado.client import (
     Batch,
     InConflict,
     InvalidInput,
+    MissingPackage,
     NotFound,
     QueryEnded,
     Refused,
@@ -239,6 +244,24 @@ def test_progress_ends_with_the_end_of_the_query(service):
     assert states[-1] == "converged"
     assert asked.result().certificate["norm"] == "l1"
     assert asked.id in [one.id for one in service.queries()]
+
+
+def test_a_bar_shows_how_the_query_stands_where_it_is_wanted(service, monkeypatch):
+    bar = Mock()
+    tqdm = Mock(return_value=bar)
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=tqdm))
+    loop = service.loop("sssp")
+    assert loop.query([3], progress=True).values == loop.query([3]).values == {3: 3.0}
+    assert tqdm.call_count == 1  # nobody watches here, so the second one has none
+    assert tqdm.call_args.kwargs["desc"] == "sssp"
+    said = bar.set_postfix_str.call_args.args[0]
+    assert said.startswith("converged, iteration ")
+    assert bar.close.call_count == 1
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    assert loop.query([3]).values == {3: 3.0}
+    with pytest.raises(MissingPackage, match="tqdm"):
+        loop.query([3], progress=True)
 
 
 def test_follow_tells_everything_first_and_then_what_changes(service, own_stream):

@@ -1,6 +1,7 @@
 """`tornado check`: results in files, right and wrong ones, of ours and of anybody's; and `tornado run --check`."""
 
 import gzip
+import io
 import itertools
 import json
 import math
@@ -13,6 +14,8 @@ import pytest
 from tests.loops import skewed
 from tests.shortened import shortened
 from tornado.command import main
+from tornado.command.result_file import read_header
+from tornado.errors import InvalidArgument
 
 # 4 <-> 5 is a cycle of weight 0 behind 3; 7 <-> 8 one that nothing leads to; the edge 1 -> 6 goes again, and 1 -> 3 changes.
 EDGES = """\
@@ -182,6 +185,18 @@ def test_what_is_no_result_is_wrong_usage(somewhere, capsys, name, text, said):
     code, out, err = check(capsys, name)
     assert (code, out) == (2, "")
     assert said in err
+
+
+def test_a_broken_file_is_no_result_whatever_its_reader_calls_it(somewhere, capsys):
+    whole = io.BytesIO()
+    pa.parquet.write_table(pa.table({"vertex": [1, 2], "value": [0.0, 0.1]}), whole)
+    (somewhere / "cut.parquet").write_bytes(b"PAR1" + whole.getvalue()[-60:])
+    code, out, err = check(capsys, "cut.parquet")
+    assert (code, out) == (2, ""), err
+    assert "cut.parquet cannot be read as a result" in err
+    (somewhere / "names.csv").write_bytes(b"vertex,value,\xbb\n1,0.0,2\n")
+    with pytest.raises(InvalidArgument, match="cannot be read as a result"):
+        read_header(str(somewhere / "names.csv"))
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,14 @@ NAMES = (
     "real_streams",
     "learners",
     "rescaling",
+    "wire",
 )
 FILES = [f"tests/engine/test_{name}.py" for name in NAMES]
 # The engine is the one that processes have; here are those that show how Spark starts and ends workers, on a cluster those
 # that show executors too. The soak has all.
 LOCAL = (
     "exact_at_the_versions or slots or drivers or ends_or_hangs or closing_leaves or durable"
-    " or (real_stream and random-2-1) or learners"
+    " or (real_stream and random-2-1) or learners or strangers_who_talk_to_driver"
 )
 CLUSTER = "exact_at_the_versions or executor"
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from tests.fuzzing.outside import OUTSIDE
+from tests.fuzzing.outside import TOLD as TOLD_OUTSIDE
 from tornado.errors import CallerError, RecordError
 from tornado.ingest.arrow import parse_arrow, parse_vertex_table, read_table
 from tornado.ingest.interner import Interner
@@ -27,7 +29,7 @@ from tornado.query.problems import ProblemError
 from tornado.records.point_schema import Points
 
 POINTS, SPARSE = Points(2), Points(9, sparse=True)
-TOLD = (CallerError, RecordError, ProblemError)
+TOLD = (CallerError, RecordError, ProblemError, *TOLD_OUTSIDE)
 """What whoever sent it hears of."""
 
 
@@ -160,6 +162,7 @@ PARSERS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
         _tokens,
         [b"# c\nread t#1 roads name=a queries=4\nwrite sha256:" + b"0" * 64 + b" edges/s=10\n"],
     ),
+    **OUTSIDE,
 }
 """By name, those that most strangers reach first: what reads, and what it reads without complaint."""
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tornado.graph.evolving_graph
+import tornado.graph.list_memory
 from tornado import EdgeBatch
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.graph import graph_columns as names
@@ -24,14 +25,16 @@ class Twin:
         self.inserted = []
         self.leases = {}
 
-    def apply(self, count):
+    def apply(self, count, *, is_growing=False):
         rows = [self.row() for _ in range(count)]
         src, dst, weight, op = zip(*rows, strict=True)
         batch = EdgeBatch.of(src, dst, np.array(weight, np.float64), op=np.array(op, np.int8))
         self.model.apply(batch)
         first = 0
         while first < count:
-            first = self.graph.apply(batch.src, batch.dst, batch.weight, batch.op, first, count)
+            first = self.graph.apply(
+                batch.src, batch.dst, batch.weight, batch.op, first, count, is_growing=is_growing
+            )
 
     def row(self):
         chance = self.random
@@ -102,7 +105,7 @@ def test_the_graph_is_that_of_the_model_at_every_version_leased(seed, monkeypatc
 def test_a_graph_that_comes_in_bulk_is_the_one_that_comes_edge_by_edge_and_goes_on_as_that(
     seed, expected, monkeypatch
 ):
-    monkeypatch.setattr(tornado.graph.evolving_graph, "_FEW_EDGES", 0)
+    monkeypatch.setattr(tornado.graph.evolving_graph, "FEW_EDGES", 0)
     twin = Twin(seed, vertices=40)
     twin.graph.expect(expected)
     for _ in range(3):
@@ -125,7 +128,7 @@ def test_a_graph_that_comes_in_bulk_is_the_one_that_comes_edge_by_edge_and_goes_
 
 
 def test_with_more_to_come_lists_grow_less_often(monkeypatch):
-    monkeypatch.setattr(tornado.graph.evolving_graph, "_FEW_EDGES", 0)
+    monkeypatch.setattr(tornado.graph.evolving_graph, "FEW_EDGES", 0)
     ends = {}
     ids = np.arange(100, dtype=np.int64)
     for expected in (0, 6_400):
@@ -143,6 +146,97 @@ def test_with_more_to_come_lists_grow_less_often(monkeypatch):
     }
     assert moves[6_400] <= 5, moves
     assert moves[0] >= 10, moves
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_graph_that_grows_much_is_that_of_the_model_and_what_came_while_it_is_compacted_stays(
+    seed, monkeypatch
+):
+    monkeypatch.setattr(tornado.graph.evolving_graph, "_SLIDE_FUEL", 200)
+    monkeypatch.setattr(tornado.graph.list_memory, "FEW_EDGES", 0)
+    monkeypatch.setattr(tornado.graph.list_memory, "_AHEAD", 1 << 12)
+    monkeypatch.setattr(tornado.graph.evolving_graph, "_ROWS_AT_ONCE", 3)
+    twin = Twin(seed, vertices=200)
+    for _ in range(30):
+        kind = twin.random.random()
+        if kind < 0.6:
+            twin.apply(twin.random.choice([3, 40, 400]), is_growing=twin.random.random() < 0.7)
+        elif kind < 0.7:
+            twin.lease()
+        elif kind < 0.8 and twin.leases:
+            twin.release(twin.random.choice(list(twin.leases)))
+        elif kind < 0.9:
+            twin.graph.make_rows(np.array(twin.random.choices(twin.vertices, k=20), np.int64))
+        else:
+            twin.graph.compact(steps=twin.random.choice([1, 2, None]))
+        twin.check()
+
+
+def test_while_much_comes_short_lists_get_room_for_more_and_a_compaction_takes_back_what_is_idle():
+    ids = np.arange(100, dtype=np.int64)
+    moves, graphs = {}, {}
+    for is_growing in (False, True):
+        graph = graphs[is_growing] = EvolvingGraph(PartitionMap.even(1))
+        starts = []
+        for turn in range(33):  # an edge more from each vertex, every time
+            weights, ops = np.ones(100), np.ones(100, np.int8)
+            graph.apply(ids, np.roll(ids, turn), weights, ops, 0, 100, is_growing=is_growing)
+            starts.append((graph.columns.out_start[:100].tolist(), graph.columns.in_start[:100].tolist()))
+        moves[is_growing] = [
+            turn for turn, (one, following) in enumerate(itertools.pairwise(starts), 1) if one != following
+        ]
+    assert [turn for turn in moves[True] if turn <= 8] == [2, 4, 8], moves
+    assert [turn for turn in moves[False] if turn <= 8] == [2, 3, 4, 6, 8], moves
+    assert [turn for turn in moves[True] if turn > 8] == [turn for turn in moves[False] if turn > 8], moves
+    graphs[True].compact()
+    assert graphs[True].waste() < 0.01
+
+
+def test_memory_is_put_under_lists_ahead_while_they_grow_and_given_back_with_a_compaction(monkeypatch):
+    monkeypatch.setattr(tornado.graph.list_memory, "FEW_EDGES", 1 << 10)
+    graph = EvolvingGraph(PartitionMap.even(1))
+    ids = np.arange(1 << 13, dtype=np.int64)
+    asked = []
+    putting = tornado.graph.list_memory.populate
+    monkeypatch.setattr(
+        tornado.graph.list_memory,
+        "populate",
+        lambda columns, stop, *, first: asked.append((first, stop)) or putting(columns, stop, first=first),
+    )
+    for turn in range(3):
+        weights, ops = np.ones(len(ids)), np.ones(len(ids), np.int8)
+        graph.apply(ids, np.roll(ids, turn), weights, ops, 0, len(ids), is_growing=turn > 0)
+    (first, stop) = asked[0]  # more is asked for only when half of that is used
+    assert len(asked) == 1 and first >= 1 << 13 and stop == first + tornado.graph.list_memory._AHEAD
+    assert graph._list_memory.stop == stop
+    graph.compact()
+    assert graph._list_memory.stop == 0
+    assert graph.statistics().edges == 3 << 13
+
+
+def test_a_new_list_gets_room_for_more_than_a_pair_only_where_there_are_as_many_edges_as_vertices():
+    graph = EvolvingGraph(PartitionMap.even(1))
+    chain = np.arange(10, dtype=np.int64)
+    for sources, targets, room in ((chain, chain + 1, 2), (chain, chain, 4), (chain + 20, chain, 4)):
+        graph.apply(sources, targets, np.ones(10), np.ones(10, np.int8), 0, 10, is_growing=True)
+        assert set(graph.columns.out_capacity[graph.rows_of(sources)].tolist()) == {room}
+        graph.apply(sources, targets, np.ones(10), np.ones(10, np.int8), 0, 10, is_growing=True)
+
+
+@pytest.mark.parametrize("spread", [1, 3, 1_000_000_007])
+def test_rows_are_made_in_the_order_of_ids_each_once(spread):
+    graph = EvolvingGraph(PartitionMap.even(1))
+    chance = np.random.default_rng(1)
+    graph.make_rows(chance.integers(0, 50, 100) * spread)
+    before = graph.columns.ids[: graph.rows].copy()
+    named = chance.integers(0, 30_000, 60_000) * spread
+    graph.make_rows(named)
+    graph.make_rows(named[:0])
+    found = graph.columns.ids[: graph.rows]
+    assert found[: len(before)].tolist() == before.tolist() == sorted(before.tolist())
+    new = np.setdiff1d(named, before)
+    assert found[len(before) :].tolist() == new.tolist()
+    assert (graph.rows_of(found) == np.arange(graph.rows)).all()
 
 
 def test_the_ring_of_graves_grows_while_somebody_reads_and_shrinks_when_nobody_does():

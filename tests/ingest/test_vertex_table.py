@@ -111,6 +111,11 @@ def test_what_cannot_be_read_is_told_with_its_name(tmp_path):
     for name in ("seeds.parquet", "seeds.arrow", "seeds.csv.gz"):
         with pytest.raises(InvalidArgument, match=rf"{name} cannot be read"):
             read_vertex_weights(written(tmp_path, name, "1,1\n"))
+    broken = bytearray(gzip.compress(bytes(range(256)) * 9))
+    broken[10] = 7  # a block of no kind that there is
+    (tmp_path / "broken.csv.gz").write_bytes(broken)
+    with pytest.raises(InvalidArgument, match=r"broken\.csv\.gz cannot be read"):
+        read_vertex_weights(tmp_path / "broken.csv.gz")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidArgument, match=r"bytes\.csv cannot be read"):
         read_vertex_weights(tmp_path / "bytes.csv")

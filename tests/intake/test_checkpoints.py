@@ -293,9 +293,9 @@ def test_what_changes_nothing_of_the_size_has_a_base_written_for_each_quarter_of
             bases.add(paths.snapshots()[-1].version)
             version, _, base_bytes = stream.stored.newest_base()
             most_bytes = max(most_bytes, stream.log.size_after(version).size_bytes)
-    # 1,300 bytes a batch, a quarter of 24,000 and what comes until it is looked at.
-    assert base_bytes == 24_000
-    assert 6000 - 1300 <= most_bytes <= 6000
+    # 730 bytes a batch, or 630 without weights, and a quarter of 12,008.
+    assert base_bytes == 8 + 12 * 1000
+    assert 3002 - 730 <= most_bytes <= 3002
     assert len(bases) == 60 // 5 + 1
     with opened(store) as session:
         stream = session.start(ShortestPaths(source=1)).loop.stream
@@ -337,7 +337,7 @@ def test_a_snapshot_that_a_query_names_is_there_still_when_the_journal_was_full(
         named.append(paths.checkpoint())
         paths.insert([2], [3], [0.5])
         # As a loop does whose workers can be lost, when much has come in.
-        assert paths.loop.stream.store_snapshot() == (2, 48)
+        assert paths.loop.stream.store_snapshot() == (2, 8 + 2 * 12)
         assert min(snapshot.version for snapshot in paths.snapshots()) == named[0]
         assert paths.query(at=named[0]).values == {1: 0.0, 2: 0.5}
         named.clear()

@@ -54,11 +54,26 @@ def test_what_a_loop_has_left_to_do_its_branch_does_not_do_again(delay_bound):
         assert elsewhere.progress().updates > 0
 
 
-def test_a_graph_that_is_filled_is_propagated_as_often_as_it_doubles_and_on_one_worker_in_the_order_of_values():
+def test_a_graph_that_is_filled_is_propagated_in_the_end_and_on_one_worker_in_the_order_of_values():
     with Master(workers=1, engine=SimulationEngine(1, seed=1)) as master:
         loop = filled(master, ROADS, batch=500)
         exact(loop.fork(), ROADS)
         assert loop.statistics().updates < 1.5 * ROADS.vertices
+
+
+def test_a_large_graph_that_is_filled_is_propagated_whenever_it_is_four_times_as_large(monkeypatch):
+    monkeypatch.setattr(main_processor, "_FILLS_BY", 500)
+    edges_at_rest, step = [0], main_processor.MainProcessor._step
+
+    def noting(part):
+        step(part)
+        if part._edges_at_rest != edges_at_rest[-1]:
+            edges_at_rest.append(part._edges_at_rest)
+
+    monkeypatch.setattr(main_processor.MainProcessor, "_step", noting)
+    with Master(workers=1, engine=SimulationEngine(1, seed=1)) as master:
+        exact(filled(master, ROADS, batch=500).fork(), ROADS)
+    assert edges_at_rest == [0, 500, 2_000, 8_000, len(ROADS)]
 
 
 def test_a_long_chain_ends_on_several_workers():

@@ -379,6 +379,27 @@ def test_a_loop_begins_where_the_one_that_the_graph_is_looked_at_through_is_remo
             master.start(PATHS, "paths", stream="hops")
 
 
+@pytest.mark.parametrize("has_edges", [True, False])
+def test_a_loop_that_was_to_begin_beside_the_last_one_as_that_is_removed_hears_of_the_stream_and_not_of_it(
+    monkeypatch, has_edges
+):
+    looked = graph_of_now.require_possible
+    with Master(workers=2) as master:
+        hops = master.start(HOPS, "hops", new_stream="roads")
+        if has_edges:
+            hops.admit(EdgeBatch.of([1, 2], [2, 3]), "edges", 2)
+
+        def look(keeper, program):
+            master.remove("hops")
+            looked(keeper, program)
+            keeper.raise_failure()
+
+        monkeypatch.setattr(graph_of_now, "require_possible", look)
+        with pytest.raises(UnknownStream, match="no loop reads stream 'roads' any more"):
+            master.start(PATHS, "paths", stream="roads")
+        assert not master.loops
+
+
 def test_a_full_journal_is_relieved_also_where_the_first_loop_has_failed():
     with Master(workers=1) as master:
         hops = master.start(HOPS, "hops")
@@ -389,7 +410,7 @@ def test_a_full_journal_is_relieved_also_where_the_first_loop_has_failed():
         assert master.engine.wait_for(
             lambda: all(host.loop(hops.number) is None for host in master._hosts), TIMEOUT_S
         )
-        assert far.stream.store_snapshot() == (2, 48)
+        assert far.stream.store_snapshot() == (2, 8 + 2 * 12)
         assert far.stream.stored.newest() is not None
 
 

@@ -12,7 +12,9 @@ from hypothesis.extra import numpy as arrays
 
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
+from tests.kept_store import KeptStore
 from tests.loops.format_1 import write_format_1
+from tests.loops.format_3 import as_format_3
 from tests.loops.snapshot_writer import stream
 from tests.loops.test_several_loops import exact
 from tornado.errors import InternalError, StoreCorrupt
@@ -120,8 +122,8 @@ def stored_by_two_loops():
     ("change", "said"),
     [
         (
-            {"format": 4},
-            r"version \d+ of loop 'paths' has format 4, this program reads 1 to 3.*that wrote it",
+            {"format": 5},
+            r"version \d+ of loop 'paths' has format 5, this program reads 1 to 4.*that wrote it",
         ),
         ({"format": "x"}, "has format 'x'"),
         ({"loops": []}, "no stored snapshot"),
@@ -209,7 +211,7 @@ def test_a_store_of_format_1_is_gone_on_from_and_the_next_snapshot_is_of_the_new
         paths.admit(records.slice(2500, 4000), "edges", 4000)
         third = paths.checkpoint()
         assert [json.loads(store.metadata(NAME, found.version))["format"] for found in hops.snapshots()] == [
-            *(1, 1, 3)
+            *(1, 1, 4)
         ]
         for loop in (paths, hops):
             assert answered(loop, history, 4000, at=third)
@@ -226,14 +228,12 @@ def test_a_store_of_format_1_is_gone_on_from_and_the_next_snapshot_is_of_the_new
         assert answered(paths, history, 4000)
 
 
-def test_pages_of_edges_that_are_the_same_in_both_formats_are_not_written_again():
+def test_edges_are_the_same_in_both_formats():
     store, _, _ = written_before((2500,))
-    before = store.read(NAME, b"digests", 1)
     with Master(store) as master:
         paths = master.start(PATHS, NAME)
         paths.advance("edges", 2501)
         version = paths.checkpoint()
-        assert json.loads(before)["e/000000"] == json.loads(store.read(NAME, b"digests", version))["e/000000"]
         found = StoredSnapshots(store, NAME)
         for one, other in zip(found.find(1).edge_pages(), found.find(version).edge_pages(), strict=True):
             assert one.sources.tolist() == other.sources.tolist()
@@ -249,3 +249,43 @@ def test_another_program_takes_the_graph_of_format_1_alone():
         paths = master.start(PATHS, NAME)
         assert not paths.restored.is_converged
         answered(paths, history, 2500)
+
+
+# Format 3
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_store_of_format_3_is_gone_on_from_and_its_pages_of_edges_are_narrow_from_then_on(workers):
+    records = stream()
+    history, first = EdgeHistory.of(records), KeptStore()
+    with Master(first, 2) as master:
+        paths = master.start(PATHS, NAME)
+        master.start(HOPS, "hops", stream=NAME)
+        paths.admit(records.slice(0, 2500), "edges", 2500)
+        before = paths.checkpoint()
+        paths.admit(records.slice(2500, 3000), "edges", 3000)  # in the log alone
+    store = as_format_3(first, NAME, before, KeptStore())
+    wide = store.read(NAME, b"e/000000", before)
+    with Master(store, workers) as master:
+        paths = master.start(PATHS, NAME)
+        hops = master.start(HOPS, "hops", stream=NAME)
+        assert paths.restored.is_converged
+        assert paths.offsets() == {"edges": 3000}
+        for loop in (paths, hops):
+            assert answered(loop, history, 2500, at=before)
+            answered(loop, history, 3000)
+        paths.admit(records.slice(3000, 4000), "edges", 4000)
+        version = paths.checkpoint()
+        found = StoredSnapshots(store, NAME)
+        assert [found.find(one).size_bytes for one in (before, version)] == [
+            sum(len(page) for _, page in store.scan(NAME, one, b"e/")) for one in (before, version)
+        ]
+        narrow = store.read(NAME, b"e/000000", version)
+        assert (len(wide) % 24, narrow[:6], (len(narrow) - 8) % 16) == (0, b"i4i4f8", 0)
+        for loop in (paths, hops):  # the older one is there still, beside the newer one
+            assert answered(loop, history, 2500, at=before)
+            assert answered(loop, history, 4000, at=version)
+    with Master(store, 2) as master:
+        paths = master.start(PATHS, NAME)
+        assert paths.restored.is_converged
+        assert answered(paths, history, 4000)

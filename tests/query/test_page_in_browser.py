@@ -6,9 +6,12 @@ from itertools import product
 from urllib.parse import urlsplit
 
 import httpx
+import numpy as np
 import psutil
 import pytest
 
+import tornado
+from apps.pagerank import PageRank
 from tests.browser import SIZES, Visit, launched
 from tests.query.conftest import eventually, start_roads
 from tests.shortened import shortened
@@ -184,6 +187,72 @@ def test_a_question_is_asked_here_and_its_answer_and_what_it_is_worth_are_shown(
     assert "3, 4, 99" in history.get_by_role("row").nth(1).inner_text()
 
 
+@pytest.fixture(scope="module")
+def learning():
+    """A service whose loops learn, beside one that knows how wrong it may be."""
+    random = np.random.default_rng(0)
+    labels = np.arange(200) % 2
+    with tornado.open("memory:", workers=1) as session:
+        points = session.stream("points", schema=tornado.Points(features=2, names=["age", "height"]))
+        points.start(tornado.LinearModel(loss="squared", l2=0.1), "line")
+        points.start(tornado.KMeans(clusters=2), "clusters")
+        points.insert(
+            ids=np.arange(200),
+            labels=labels,
+            features=random.normal(size=(200, 2)) + 6.0 * labels[:, None],
+        )
+        ranks = session.start(PageRank(), "ranks")
+        ranks.insert([1, 2, 3], [2, 3, 1])
+        yield session.serve()
+
+
+def test_what_learners_have_found_is_shown_with_its_objective(learning, visit):
+    page = visit(learning.url, view="questions")
+    rows = page.page.get_by_role("region", name="Rows of the answer")
+    for loop, objective, shown in (
+        ("line", "the least is at least", ["intercept", "age", "height"]),
+        ("clusters", "(inertia)", ["0", "0", "1", "1"]),
+    ):
+        page.page.locator("form.ask").get_by_label("Loop").select_option(loop)
+        page.page.get_by_role("button", name="Ask").click()
+        page.wait_for(objective)
+        rows.wait_for()
+        found = [row.inner_text().split() for row in rows.get_by_role("row").all()[1:]]
+        assert [row[0] for row in found] == shown
+    page.page.get_by_label("assignments").check()
+    rows.get_by_text("cluster", exact=True).wait_for()
+    assert rows.get_by_role("row").count() == 101
+
+
+def test_how_wrong_a_loop_may_be_is_told_when_somebody_asks(learning, visit):
+    page = visit(learning.url)
+    asks = page.page.get_by_role("button", name="How wrong is ranks now?")
+    asks.click()
+    asks.get_by_text("within").wait_for()
+    assert page.page.get_by_role("button", name="How wrong is").count() == 1
+
+
+def test_numbers_are_drawn_once_a_second_however_often_they_come(fake, open_service, visit):
+    start_roads(fake)
+    with HttpServer(open_service(fake), port=0) as server:
+        page = visit(server.url)
+        page.wait_for("up to date")
+        page.page.evaluate(
+            """() => {
+                window.drawn = 0;
+                const count = () => { window.drawn += 1; };
+                new MutationObserver(count).observe(document.querySelector('.figures'), {subtree: true, characterData: true, childList: true});
+            }"""
+        )
+        found, begun_s = server.observer.newest(), time.monotonic()
+        for number in range(25):
+            server.observer._publish("now", found | {"time": time.time(), "questions": 1_000 + number})
+            time.sleep(0.1)
+        took_s = time.monotonic() - begun_s
+        drawn = page.page.evaluate("window.drawn")
+        assert 1 <= drawn <= took_s + 2, (drawn, took_s)
+
+
 def test_a_question_that_is_refused_says_why_and_what_to_do(client, visit):
     page = visit(client.server.url, view="questions")
     page.page.get_by_label("Parameters").fill("goal=3")
@@ -238,6 +307,10 @@ def test_fifty_loops_and_ten_thousand_questions_are_shown(fake, open_service, vi
         loops = page.page.get_by_role("region", name="Loops", exact=True)
         loops.get_by_text("more-48").wait_for()
         assert loops.get_by_role("row").count() == 51
+        for view, shown in VIEWS.items():
+            page.show(view)
+            page.wait_for(shown)
+            assert not page.overflows(), view
 
 
 def test_a_page_of_another_version_loads_the_new_one_or_says_so(client, visit):

@@ -58,7 +58,7 @@ def test_times_that_are_none_are_refused(times, said):
         assert paths.query().snapshot.offsets == {}
 
 
-@pytest.mark.parametrize("window", [0, -5, "1x", "", True, 1.5, "0h"])
+@pytest.mark.parametrize("window", [0, -5, "1x", "", True, 1.5, "0h", "9" * 400 + "w", "9" * 5_000])
 def test_a_window_that_is_none_is_refused(window):
     with tornado.open(workers=1) as session, pytest.raises(InvalidArgument, match="window is"):
         session.start(ShortestPaths(source=1), window=window)

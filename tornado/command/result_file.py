@@ -19,6 +19,8 @@ from ..errors import InvalidArgument
 from .output import FORMATS
 
 VerdictT = TypeVar("VerdictT")
+# Of a broken file Arrow says that reading failed, and of the name of a column that is no text Python does.
+_UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def read_header(path: str) -> list[str]:
             return list(_table(path, ending, None).column_names)
         with pa.csv.open_csv(path) as reader:
             return list(reader.schema.names)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except _UNREADABLE as error:
         raise InvalidArgument(f"{path} cannot be read as a result: {str(error).strip()}") from error
 
 
@@ -93,7 +95,7 @@ def read_columns(path: str, types: Mapping[str, pa.DataType]) -> list[pa.Array]:
             pa.concat_arrays(table[name].cast(kind).chunks or [pa.array([], kind)])
             for name, kind in types.items()
         ]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError) as error:
+    except (*_UNREADABLE, KeyError) as error:
         needed = " and ".join(f"{name} ({kind})" for name, kind in types.items())
         raise InvalidArgument(
             f"{path} cannot be read as a result: {str(error).strip()}",

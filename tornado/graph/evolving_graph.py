@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arena import advise_huge_pages, populate, release_pages, reserve
+from ..arena import advise_huge_pages, release_pages, reserve
 from ..columns import RECORD_BYTES, addresses_of
 from ..errors import GraphTooLarge
 from . import graph_columns as names
@@ -27,6 +27,8 @@ from .graph_columns import (
     GraphColumns,
 )
 from .graph_module import graph_module
+from .id_order import ascending, in_order_unsorted
+from .list_memory import FEW_EDGES, ListMemory
 from .partition import PartitionMap
 
 MOST_ROWS = 1 << 29
@@ -45,9 +47,8 @@ ROW_RECORD = np.dtype(
 )
 _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
-_CLOSE_TOGETHER = 16  # times as many ids as there are, from the least to the greatest
+_ROWS_AT_ONCE = 1 << 13
 _SLIDE_FUEL = 60_000
-_FEW_EDGES = 1 << 20  # for which a thread is not worth it
 _MOST_GROWTH = 64.0
 _OF_EACH_EDGE = ("edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position")
 
@@ -122,6 +123,7 @@ class EvolvingGraph:
         self._advised_rows = 0
         self._advised_slots = 0
         self._expected = 0
+        self._list_memory = ListMemory([getattr(self.columns, name) for name in _OF_EACH_EDGE])
         self._unplaced = 0  # vertices of this worker that a placement lacks
 
     @property
@@ -144,7 +146,7 @@ class EvolvingGraph:
         """
         counters = self.columns.counters
         wanted = int(counters[names.ROWS]) + 2 * records
-        slots = int(max(counters[names.OUT_END], counters[names.IN_END]))
+        slots = self._slots()
         if wanted > MOST_ROWS or slots > MOST_EDGE_SLOTS - MOST_EDGE_SLOTS // 4:
             raise GraphTooLarge(
                 f"{wanted} vertices and ghosts or {slots} places for edges are more than one worker can hold "
@@ -155,6 +157,7 @@ class EvolvingGraph:
             while size < wanted * 2:
                 size *= 2
             table = reserve(size, np.int32)
+            advise_huge_pages(table, size)  # it is looked at all over
             self._kernel.fill_table(self.columns.ids, table, int(counters[names.ROWS]))
             self._replace(table=table)  # readers of the old table still find all old rows
         self.make_list_room(records)
@@ -173,7 +176,7 @@ class EvolvingGraph:
         placed = self._partition.placed
         if not len(new) or placed is None:
             return
-        new = _ascending(new)
+        new = ascending(new)
         self.make_room(len(new))
         self._kernel.make_rows(self.addresses, new)
         owners = self._partition.owners_of(new)
@@ -188,12 +191,12 @@ class EvolvingGraph:
         self._advise()
 
     def expect(self, edges: int) -> None:
-        """Have memory under the lists of a graph that is empty, for so many edges that come soon; see `populate`."""
-        if self.columns.counters[names.EDGES] or edges <= max(_FEW_EDGES, self._expected):
+        """Have memory under the lists of a graph that is empty, for so many edges that come soon; see `ListMemory`."""
+        if self.columns.counters[names.EDGES] or edges <= max(FEW_EDGES, self._expected):
             return
         self._expected = edges
         self._advise_slots(edges)
-        populate([getattr(self.columns, name) for name in _OF_EACH_EDGE], edges)
+        self._list_memory.put(0, edges)
 
     def apply(
         self,
@@ -206,6 +209,7 @@ class EvolvingGraph:
         *,
         is_both_ways: bool = False,
         is_load: bool = False,
+        is_growing: bool = False,
     ) -> int:
         """Apply records ``first .. stop``, as far as there is room for what they leave behind.
 
@@ -223,15 +227,20 @@ class EvolvingGraph:
             nothing: the lists may have gone since, or workers that took the place of lost ones never had any.
         is_load
             Whether they are of those that are expected, see `expect`, and no loop is to hear of them one by one.
+        is_growing
+            Whether many edges are coming, beside those that are there: then lists get more room at once, and memory ahead.
 
         Returns
         -------
         The index of the first record that was not applied.
         """
         self.make_room(stop - first)
+        if is_growing:
+            self._list_memory.put_ahead(self._slots())
         if self._partition.placed is not None:
             self._make_placed_rows(np.concatenate([sources[first:stop], targets[first:stop]]))
         both_ways = is_both_ways or self._reverse is not None
+        self.columns.counters[names.GROWING] = is_growing
         self.columns.counters[names.LOADING] = self._growth() if is_load and self._reverse is None else 0
         apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
@@ -254,10 +263,16 @@ class EvolvingGraph:
         ids : int64[n]
             Vertices that records are about to name; only read.
         """
-        new = ids[self.rows_of(ids) < 0]
-        if len(new):
-            self.make_room_for(new)
-            self._kernel.make_rows(self.addresses, _ascending(new))
+        # In order, one row after another is looked up faster than those that are there are sorted out.
+        named = in_order_unsorted(ids) if len(ids) else ids
+        if named is None:
+            named = np.unique(ids[self.rows_of(ids) < 0])
+        if self._partition.placed is not None:
+            self._make_placed_rows(named)
+        at_once = _ROWS_AT_ONCE if self.rows else max(1, len(named))  # all are new to a graph without any
+        for first in range(0, len(named), at_once):
+            self.make_room(min(at_once, len(named) - first))
+            self._kernel.make_rows(self.addresses, named[first : first + at_once])
 
     def _growth(self) -> int:
         edges = max(1, int(self.columns.counters[names.EDGES]))
@@ -459,6 +474,7 @@ class EvolvingGraph:
             columns.in_start, columns.in_capacity, self._kernel.slide_in_lists, names.IN_END, in_slots
         )
         counters[names.COMPACTING] = 0
+        self._list_memory.stop = 0
         if self._reverse is not None:
             yield from self._reverse.sliding()
 
@@ -487,9 +503,10 @@ class EvolvingGraph:
         while following < order.size:
             following, position = slide(self.addresses, order, starts, following, position, _SLIDE_FUEL)
             yield True
+        nothing_came = int(counters[end]) == old_end
         for column in slots:
-            release_pages(column, position, old_end)
-        if int(counters[end]) == old_end:
+            release_pages(column, position, max(old_end, self._list_memory.stop) if nothing_came else old_end)
+        if nothing_came:
             counters[end] = position
         else:
             give(self.addresses, position, old_end - position)
@@ -544,14 +561,17 @@ class EvolvingGraph:
             self.columns
         )  # in place: the graph of reverse lists refers to them there
 
+    def _slots(self) -> int:
+        """How many places lists have taken, of the direction that has taken more."""
+        return int(max(self.columns.counters[names.OUT_END], self.columns.counters[names.IN_END]))
+
     def _advise(self) -> None:
         """Huge pages for columns that have become large."""
-        counters = self.columns.counters
         rows = self.rows
         if rows > self._advised_rows:
             self._advised_rows = max(2 * rows, 1 << 21)
             advise_huge_pages(self._rows, rows)
-        slots = int(max(counters[names.OUT_END], counters[names.IN_END]))
+        slots = self._slots()
         if slots > self._advised_slots:
             self._advise_slots(slots)
 
@@ -559,16 +579,6 @@ class EvolvingGraph:
         self._advised_slots = slots + max(slots // 4, 1 << 21)
         for name in (*_OF_EACH_EDGE, "in_weight"):
             advise_huge_pages(getattr(self.columns, name), self._advised_slots)
-
-
-def _ascending(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each id once, in order; without sorting where they lie close together."""
-    first, last = int(ids.min()), int(ids.max())
-    if last - first > _CLOSE_TOGETHER * len(ids):
-        return np.unique(ids)
-    are_there = np.zeros(last - first + 1, np.bool_)
-    are_there[ids - first] = True
-    return np.flatnonzero(are_there) + first
 
 
 def _graves(ring: int) -> dict[str, np.ndarray]:

@@ -15,6 +15,7 @@ The kernels are plain functions over arrays (see `graph_columns`), compiled once
 import numba as nb
 import numpy as np
 
+from ..columns import prefetch
 from .graph_columns import (
     BURIED_FIRST,
     BURIED_NEXT,
@@ -22,6 +23,7 @@ from .graph_columns import (
     CUT,
     EDGES,
     GRAVE_MASK,
+    GROWING,
     IN_END,
     IN_IDLE,
     LEASED,
@@ -37,6 +39,9 @@ from .graph_columns import (
 )
 from .rows_kernel import bucket_of, find_row, hash_id, place_row
 
+_ROWS_AHEAD = 16  # whose places in the table are fetched before their turn
+_FIRST_ROOM = 4  # entries of a list at least that grows while much is coming
+_SHORT = 8  # lists that have twice the room then; of longer ones that would be memory, which costs more than moving them
 _BLOCK = 64  # entries compared at once while an edge is searched; the compiler turns the comparison into vector instructions
 
 
@@ -50,7 +55,9 @@ def find_rows(ids, table, identifiers, rows):
 @nb.njit(cache=True, nogil=True)
 def fill_table(ids, table, rows):
     """Enter rows ``0 .. rows`` into a new, empty table."""
+    mask = np.uint64(table.size - 1)
     for row in range(rows):
+        prefetch(table, np.int64(hash_id(ids[min(row + _ROWS_AHEAD, rows - 1)]) & mask))
         place_row(ids, table, table.size - 1, row)
 
 
@@ -148,14 +155,24 @@ def take_in_block(graph, size_class):
 
 
 @nb.njit(cache=True)
+def room_for(graph, length):
+    """How many entries a list gets that is full. A short one of a graph that grows is not moved for each edge more."""
+    # Where there is an edge for a vertex at most, as in a chain or a tree, most lists stay as short as they begin.
+    if (
+        graph.counters[GROWING]
+        and length < _SHORT
+        and (length or graph.counters[EDGES] >= graph.counters[ROWS])
+    ):
+        return max(np.int64(_FIRST_ROOM), 2 * length)
+    return length + 1 if length < 2 else length + (length >> 2) + 1
+
+
+@nb.njit(cache=True)
 def grow_out_list(graph, row):
     """Move a producer's out-list to a larger block."""
     length = np.int64(graph.out_length[row])
     # In bulk, room at once for as many as it gets if it gets more as the whole graph does.
-    wanted = max(
-        length + 1 if length < 2 else length + (length >> 2) + 1, length * graph.counters[LOADING] >> 8
-    )
-    size_class = class_for(wanted)
+    size_class = class_for(max(room_for(graph, length), length * graph.counters[LOADING] >> 8))
     start = take_out_block(graph, size_class)
     old = graph.out_start[row]
     for i in range(length):
@@ -172,8 +189,8 @@ def grow_out_list(graph, row):
 @nb.njit(cache=True)
 def grow_in_list(graph, row):
     """Move a consumer's in-list to a larger block."""
-    length = graph.in_length[row]
-    size_class = class_for(length + 1 if length < 2 else length + (length >> 2) + 1)
+    length = np.int64(graph.in_length[row])
+    size_class = class_for(room_for(graph, length))
     start = take_in_block(graph, size_class)
     old = graph.in_start[row]
     for i in range(length):

@@ -86,21 +86,31 @@ def move_by_page(
 
 @nb.njit(cache=True, nogil=True)
 def name_edges(ids, order, producers, consumers, weights, sources, targets, of_edges):
-    """Write edges in an order, with the ids of their ends.
+    """Write edges in an order, with the ids of their ends, into narrow columns.
 
     Parameters
     ----------
-    ids : int64[rows of the graph]
+    ids : int64[*]
         Only read.
     order : int64[n]
         Only read, as are the edges that it numbers: `producers`, `consumers`, `weights`.
-    sources, targets : int64[n]
+    sources, targets : int32[n]
         Written.
-    of_edges : float64[n]
+    of_edges : float32[n]
         The weights; written.
+
+    Returns
+    -------
+    (bool, bool)
+        Whether there is an id, and a weight, that these do not have exactly. Such a column is of no use.
     """
+    are_wide, weigh_more = False, False
     for i in range(order.size):
         edge = order[i]
-        sources[i] = ids[producers[edge]]
-        targets[i] = ids[consumers[edge]]
-        of_edges[i] = weights[edge]
+        source, target, weight = ids[producers[edge]], ids[consumers[edge]], weights[edge]
+        sources[i] = source
+        targets[i] = target
+        of_edges[i] = weight
+        are_wide |= sources[i] != source or targets[i] != target
+        weigh_more |= of_edges[i] != weight  # NaN as well, whatever its bits say
+    return are_wide, weigh_more

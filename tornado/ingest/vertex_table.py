@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -162,7 +163,7 @@ def _lines(path: Path, column: str | None) -> Iterator[_Row]:
                 if max(vertex_at, wanted or 0) >= len(cells):
                     raise InvalidArgument(f"{place}: {line.strip()!r} has too few columns", hint=_HINT)
                 yield _Row(place, cells[vertex_at], None if wanted is None else cells[wanted])
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InvalidArgument(f"{path} cannot be read: {error}", hint=_HINT) from error
 
 

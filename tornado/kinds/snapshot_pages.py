@@ -22,6 +22,7 @@ _STRETCH = 1 << 20  # entries that are put by page in one step: some ten millise
 
 Vertices = tuple[NDArray[np.int64], dict[str, NDArray[Any]]]
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+NarrowEdges = tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +70,8 @@ class SnapshotPages:
         self._reader = reader
         self._rows = max(rows, 0 if reader is None else reader.rows)
         self._arranging: Iterator[None] | None = None
+        # In their rows ids are 64 bytes apart, and each edge looks for two.
+        self._ids_in_turn: NDArray[np.int64]
         self._vertices_by_page: _ByPage
         self._arranged_edges: EdgeRows | None = None
         self._edge_bounds: NDArray[np.int64]
@@ -88,14 +91,18 @@ class SnapshotPages:
         rows = self._vertices[self._vertices_by_page.of(page)]
         return self._ids[rows], self._columns_of(rows)
 
-    def page_edges(self, page: int) -> Edges:
-        """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
+    def page_edges(self, page: int) -> NarrowEdges:
+        """See `PagesView`."""
         page_of = slice(self._edge_bounds[page], self._edge_bounds[page + 1])
-        producers, consumers, weights, born = (column[page_of] for column in self._read())
-        count = len(born)
-        found = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-        self._kernel.name_edges(self._ids, np.argsort(born), producers, consumers, weights, *found)
-        return found
+        all_producers, all_consumers, all_weights, all_born = self._read()
+        producers, consumers, weights = all_producers[page_of], all_consumers[page_of], all_weights[page_of]
+        order = np.argsort(all_born[page_of])
+        count, ids = len(order), self._ids_in_turn
+        narrow = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)
+        are_wide, weigh_more = self._kernel.name_edges(ids, order, producers, consumers, weights, *narrow)
+        # What is wide not by the kernel: each other pair of types would be another one to compile.
+        sources, targets = (ids[producers[order]], ids[consumers[order]]) if are_wide else narrow[:2]
+        return sources, targets, weights[order] if weigh_more else narrow[2]
 
     def some_edges(self, first: int, stop: int) -> Edges:
         """Source ids, target ids and weights of a stretch of the edges, in any order."""
@@ -110,8 +117,10 @@ class SnapshotPages:
 
     def _arranged(self, pages: int) -> Iterator[None]:
         page_of_row = np.empty(self._rows, np.uint16)
+        self._ids_in_turn = np.empty(self._rows, np.int64)
         for stretch in _stretches(self._rows):
-            page_of_row[stretch] = pages_of(np.ascontiguousarray(self._ids[stretch]), pages)
+            self._ids_in_turn[stretch] = self._ids[stretch]
+            page_of_row[stretch] = pages_of(self._ids_in_turn[stretch], pages)
             yield
         self._vertices_by_page = yield from self._by_page(page_of_row, self._vertices, pages)
         if self._reader is not None:

@@ -28,7 +28,6 @@ from ..records.narrow_edges import LAYOUTS, NarrowEdges, decode_narrow, encode_n
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
-from ..records.timed_edges import TimedEdges
 from ..storage import VersionedStore
 
 _KEY = b"group"
@@ -38,8 +37,7 @@ _LONG_LOG_GROUPS = 1 << 16  # likewise
 # Of what a base of now would take: with the next base beside it the store stays below 2.5 times that.
 _SHARE_OF_BASE = 0.25
 _SHORT_LOG_BYTES = 1 << 22  # however small the base is
-_EDGE_BYTES = 24  # in a base
-_TIMED = "times"  # in the place of a layout
+_EDGE_BYTES = 12  # in a base, at least
 _SIZE = 5  # where in an entry it stands
 _CHECK = b', "check": '  # begins the last member of the metadata: the checksum of what it is without it
 # What metadata has that may be without a checksum; a name that is none of these is one that was damaged.
@@ -399,8 +397,6 @@ def _encoded(batch: RecordBatch) -> tuple[list[Any] | str | None, bytes]:
     """How a batch is written, and the page."""
     if isinstance(batch, PointBatch):
         return _layout_of(batch.points), batch.encode()
-    if isinstance(batch, TimedEdges):
-        return _TIMED, batch.encode()
     assert isinstance(batch, EdgeBatch)
     narrow = encode_narrow(batch)
     return narrow.layout, narrow.page
@@ -420,8 +416,6 @@ def _kind_of(
     layout: list[Any] | str | None, points: Points | None, source: str, stream: str
 ) -> type[RecordBatch]:
     """The class of batches that are written so: of points, or of edges where there is no layout."""
-    if layout == _TIMED:
-        return TimedEdges
     if layout is None or layout in LAYOUTS:  # without one as logs had them before
         return EdgeBatch
     if isinstance(layout, str):

@@ -11,13 +11,13 @@ from ..certificate import Certificate
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from ..records.point_batch import PointBatch
+from .edge_pages import EdgeColumns
 from .frontier import LoopFrontier, frontier_of
 from .host import GiveUp, LoopHost
 from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot
 from .statistics import BranchState, Progress, Start
-from .stored_snapshot import EdgeColumns
 from .values import Values
 from .vertex_program import VertexProgram
 from .ways import Way, WayReader, find_ways
@@ -46,6 +46,8 @@ class Branch:
         The workers that have its parts, and what has these step.
     iterates
         Whether it may find anything that its main loop does not have.
+    is_limited
+        Whether it may commit so many iterations above its snapshot's only, which its parts have to be told.
     start
         Whether it begins with the values that its main loop has (`warm`), or from the initial ones (`cold`).
     is_undirected
@@ -74,6 +76,7 @@ class Branch:
         self.id = number
         self.loop = loop
         self.iterates = True
+        self.is_limited = False
         self.start: Start = "warm"
         self.program = program
         self.is_undirected = is_undirected
@@ -97,6 +100,9 @@ class Branch:
         self._callbacks: list[Callable[[Branch], None]] = []
         self._is_released = False
         self._is_stopping = False
+        self._cut_waiters = (
+            0  # who is to be told that its cut is there, which wakes everybody who waits for anything
+        )
         self._values: Values | None = None
         self._last: Progress | None = None
         self._edge_pages: Callable[[Branch], Iterator[EdgeColumns]] | None = None
@@ -126,10 +132,16 @@ class Branch:
 
     def wait_cut(self, timeout_s: float | None = None) -> bool:
         """Wait until every worker has recorded its state."""
-        return self.engine.wait_for(
-            lambda: len(self._recorded) == len(self.hosts) or self._state is not BranchState.RUNNING,
-            timeout_s,
-        )
+        with self._lock:
+            self._cut_waiters += 1
+        try:
+            return self.engine.wait_for(
+                lambda: len(self._recorded) == len(self.hosts) or self._state is not BranchState.RUNNING,
+                timeout_s,
+            )
+        finally:
+            with self._lock:
+                self._cut_waiters -= 1
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until it is over, in whatever state."""
@@ -297,8 +309,11 @@ class Branch:
             begun = max(part.first_iteration for part in self._recorded.values())
             iteration = max(begun, given.iteration)
             self._snapshot = replace(given, iteration=iteration)
-        self._on_recorded(self)
-        self.engine.notify()
+            is_awaited = self._cut_waiters > 0
+        if self.is_limited:
+            self._on_recorded(self)
+        if is_awaited:
+            self.engine.notify()
 
     def finished(self, worker: int, processor: BranchPartView) -> None:
         """Note the part of a worker that is complete; the last one ends the branch, whose values can then be read."""

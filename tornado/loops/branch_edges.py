@@ -8,8 +8,9 @@ from typing import cast
 from ..errors import InternalError
 from ..records.point_batch import PointBatch
 from .branch import Branch
+from .edge_pages import EdgeColumns
 from .part import StorableView
-from .stored_snapshot import EdgeColumns, StoredSnapshots
+from .stored_snapshot import StoredSnapshots
 
 _PAGES_LOOKED_AT = 256  # of the graph, one after another
 _STRETCH_EDGES = 1 << 18  # of a worker in one message: 6 MiB
@@ -38,7 +39,7 @@ def edges_in_order(branch: Branch) -> Iterator[EdgeColumns]:
         while not pages.arrange(_PAGES_LOOKED_AT):
             pass
         for page in range(_PAGES_LOOKED_AT):
-            yield EdgeColumns(*pages.page_edges(page))
+            yield EdgeColumns.of(*pages.page_edges(page))
         part.drop_edges()
 
 

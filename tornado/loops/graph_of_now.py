@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, UnknownStream
 from ..records.edge_batch import EdgeBatch
 from .branch_edges import edges_in_order
 from .checkpoint import not_stored
@@ -27,13 +27,21 @@ def through_keeper(stream: RecordStream, look: Callable[[MainLoop], _Found]) -> 
     ------
     InvalidArgument
         When there are edges, and all loops that read them have failed or were removed, or there never was one.
+    UnknownStream
+        When all of its loops were removed meanwhile.
     """
     while isinstance(keeper := _keeper(stream), MainLoop):
         try:
             return look(keeper)
         except Exception:
-            if keeper.error is None or _keeper(stream) is None:
+            # Of one that was removed whoever starts another one has never heard.
+            if keeper.error is None or (_keeper(stream) is None and not keeper.is_removed):
                 raise
+    if all(loop.is_removed for loop in stream.loops):
+        raise UnknownStream(
+            f"no loop reads stream {stream.name!r} any more: its last one was removed while this one was to begin beside it",
+            hint="Start it as the first loop of a stream.",
+        )
     raise _unseen(stream)
 
 

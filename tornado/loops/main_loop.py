@@ -55,8 +55,8 @@ class MainLoop:
         Which reverse lists its vertices hear along, see `RecordStream`; 0: along none.
     app
         The name of the app by which it was started on the running stream, where it was.
-    is_installed
-        Whether all workers were told to make their parts: what is posted from then on comes behind that.
+    is_installed, is_removed
+        Whether all workers were told to make their parts: what is posted from then on comes behind that; and to end them, on purpose.
     losses
         The engine's count when it was first installed.
     adoption
@@ -92,7 +92,7 @@ class MainLoop:
         # Others have begun the lists then, and may end them.
         shares_reverse = self.hears_back > 0 and stream.is_both_ways
         self.app = app
-        self.is_installed = False
+        self.is_installed = self.is_removed = False
         self.restored: Restored | None = None
         plan = self.kind.plan(
             program, delay_bound=delay_bound, hears_back=self.hears_back, commits=self.commits
@@ -297,7 +297,7 @@ class MainLoop:
         """Fork under the order."""
         self._parts.raise_failure()  # it may have failed, or been removed, while this waited
         branch = self._branch(program, snapshot or self.stream.snapshot_of_now(self.delay_bound))
-        branch.iterates = max_iterations != 0
+        branch.iterates, branch.is_limited = max_iterations != 0, max_iterations is not None
         branch.start = "cold" if program.begins_cold(self.program) else "warm"
         self._branches[branch.id] = branch
         branch.add_done_callback(self._forget)
@@ -333,7 +333,7 @@ class MainLoop:
 
         A branch of each loop computes it while the loops go on; only the workers' copying of the edges is work for them, a
         fraction of a millisecond at a time. Cost, until it is written: the copy of a fork for each loop; 32 bytes an edge on
-        its worker; and here 24 bytes an edge, 8 bytes a vertex, and 16 for each of its loops, of the pages that changed. A
+        its worker; and here 12 to 24 bytes an edge, 8 bytes a vertex, and 16 for each of its loops, of the pages that changed. A
         loop that has failed is left out.
 
         Parameters
@@ -536,9 +536,9 @@ class MainLoop:
     def remove(self) -> None:
         """Take it off the workers, whose memory is free again; its branches are cancelled, and the stream goes on."""
         has_failed = self.error is not None
-        self._parts.error = self.error or InvalidArgument(
-            f"loop {self.name!r} was removed"
-        )  # nobody forks any more
+        self.is_removed = True
+        removed = InvalidArgument(f"loop {self.name!r} was removed")
+        self._parts.error = self.error or removed  # nobody forks any more
         self.close()
         with self.stream.order:
             self.stream.leave(self)

@@ -41,7 +41,7 @@ from .loop_names import LoopNames
 from .main_loop import MainLoop
 from .new_loop import NewLoop, not_refused, require_shared
 from .new_window import window_of
-from .put_back import put_back, require_same_workers
+from .put_back import on_present_workers, put_back, require_same_workers
 from .remote_host import RemoteHost
 from .rescaling import Rescaled, check_workers, ready_to_move
 from .restoration import Restoration
@@ -165,7 +165,7 @@ class Master:
         StoreCorrupt
             When what is stored cannot be read.
         WorkerLost
-            When workers were lost before it could be asked.
+            When workers were lost before it could be asked, and those that took their place too.
         TornadoError, RuntimeError
             When its part could not be made on a worker, or failed in its first step.
         """
@@ -182,17 +182,20 @@ class Master:
                     other.refuse(error)
                 else:
                     others.append(other)
-            if stream is None:
+
+            def start() -> MainLoop:
+                if stream is not None:
+                    return self._enter([self._start_beside(self._stream_named(stream), wanted)])
                 own = self._new_stream(name if new_stream is None else new_stream, self.store)
                 own.points = program.declared_points if points is None else points
-                loops = self._start(wanted, others, own, is_undirected=is_undirected, width=window)
-            else:
-                loops = [self._start_beside(self._stream_named(stream), wanted)]
-            self._enter(loops)
-        return loops[0]
+                return self._enter(
+                    self._start(wanted, others, own, is_undirected=is_undirected, width=window)
+                )
 
-    def _enter(self, loops: Sequence[MainLoop]) -> None:
-        """Let loops be fed and asked from now on, and be put on other workers where theirs are lost; or take all of them off.
+            return on_present_workers(start)
+
+    def _enter(self, loops: Sequence[MainLoop]) -> MainLoop:
+        """Let loops be fed and asked from now on, and be put on other workers where theirs are lost; or take all off. Returns the first.
 
         Raises
         ------
@@ -202,15 +205,13 @@ class Master:
             When the first one has failed.
         """
         try:
-            for host in self._hosts:
-                fail_what_raised(
-                    host, self._running
-                )  # in their first steps, when nobody knew yet whose these were
+            for host in self._hosts:  # in their first steps, when nobody knew yet whose these were
+                fail_what_raised(host, self._running)
             with self._names.lock:  # whoever puts loops on other workers finds them named, or comes before this and they are refused
                 loops[0].raise_failure()
                 require_same_workers(loops, self.engine.losses)
-                for loop in loops:
-                    self.loops[loop.name] = loop
+                self.loops.update({loop.name: loop for loop in loops})
+                return loops[0]
         except BaseException:
             for loop in reversed(loops):
                 self._take_off(loop)

@@ -154,8 +154,13 @@ class PagesView(Protocol):
         """Of the vertices of a page, the ids and the columns that the kind stores by name; `values` are what answers show."""
         ...
 
-    def page_edges(self, page: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival."""
+    def page_edges(
+        self, page: int
+    ) -> tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]:
+        """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival.
+
+        Ids are int32 and weights float32 where these have all of them exactly, else int64 and float64.
+        """
         ...
 
     def some_edges(

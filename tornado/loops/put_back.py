@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..engine import Engine
 from ..errors import TornadoError, WorkerLost
@@ -83,6 +83,14 @@ def put_back(
     stream.is_whole = engine.losses == losses
     engine.notify()
     return [branch for loop in loops for branch in loop.branches() if branch.id not in forked]
+
+
+def on_present_workers(start: Callable[[], MainLoop]) -> MainLoop:
+    """Start a loop; where workers were lost meanwhile, once more on those that take their place, which it waits for."""
+    try:
+        return start()
+    except WorkerLost:
+        return start()
 
 
 def require_same_workers(loops: Sequence[MainLoop], losses: int) -> None:

@@ -35,6 +35,11 @@ class ReadingLoop(Protocol):
         ...
 
     @property
+    def is_removed(self) -> bool:
+        """Whether it was, or is being, taken off the workers on purpose."""
+        ...
+
+    @property
     def app(self) -> str | None:
         """The name of the app by which it was started on the running stream, where it was."""
         ...

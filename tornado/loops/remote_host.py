@@ -100,7 +100,9 @@ class RemotePages:
         ids, columns = self.ask("page_vertices", page)
         return ids, columns
 
-    def page_edges(self, page: int) -> tuple[Ids, Ids, Floats]:
+    def page_edges(
+        self, page: int
+    ) -> tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]:
         """See `PagesView`."""
         sources, targets, weights = self.ask("page_edges", page)
         return sources, targets, weights

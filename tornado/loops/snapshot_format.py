@@ -3,27 +3,27 @@
 Source: the versioned storage of Tornado (SIGMOD 2016, section 5.2). A snapshot of a stream is one version in the line that has
 the stream's name. In pages all numbers are little-endian, and the columns come one after another, each whole.
 
-Format 3:
+Format 4:
 
 - ``v/PAGE``: vertices: ``ids`` (int64);
 - ``l/LOOP/PAGE``: what a loop has of the vertices of that page, in their order: ``values``, of the type that the loop has them
   in, and ``parents``, the ids (int64) of the producers that they came from (the vertex itself where it has no producer);
-- ``e/PAGE``: edges by the page of their target: ``sources`` (int64), ``targets`` (int64), ``weights`` (float64). Edges with the
-  same target are in the order of their arrival, so the oldest of parallel ones comes first;
+- ``e/PAGE``: edges by the page of their target, as `edge_pages.py` writes them: types, ``sources``, ``targets``, ``weights``. Edges
+  with the same target are in the order of their arrival, so the oldest of parallel ones comes first;
 - ``p/SHARD/PAGE``: points of a shard, in the order in which they came: insertions, as `RecordBatch.encode` writes them;
 - ``m/LOOP/NAME``: what a loop has as a whole, as the parameters of a learner: an array;
 - ``digests``: the digest of every page, as JSON, so that the next snapshot writes only the pages that changed;
-- the metadata of the version, as JSON: offsets, instant, iteration, delay bound, counts, the columns of pages of vertices and of
-  edges, and of each loop its name, program, app, iteration, delay bound, columns and arrays (of which the shape is that of
+- the metadata of the version, as JSON: offsets, instant, iteration, delay bound, counts, the columns of pages of vertices, and of
+  each loop its name, program, app, iteration, delay bound, columns and arrays (of which the shape is that of
   all), and what the points are declared to be, null where there are none. A column is its name, its type as NumPy
   writes it, and the shape of one entry: ``["values", "<i8", [2]]`` is a pair of integers for each vertex.
 
 A page holds the vertices that fall to it by a hash of the id. Readers need not know the hash: they read all pages.
 
-Format 2 is this without points and without arrays.
-
-Format 1, which is read and not written any more, has the fixed point of one loop, the name of which it does not say: ``v/PAGE``
-has the ids, the values (float64) and the parents, and the metadata have its program beside the rest.
+Older formats are read and not written any more. Format 3 has ``e/PAGE`` without types: ids are int64 and weights float64, and the
+metadata have their columns. Format 2 is that without points and without arrays. Format 1 has the fixed point of one loop, the name
+of which it does not say: ``v/PAGE`` has the ids, the values (float64) and the parents, and the metadata have its program beside the
+rest.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ VERTICES = b"v/"
 EDGES = b"e/"
 POINTS = b"p/"
 DIGESTS = b"digests"
-_NEWEST, _OLDEST = 3, 1
+_NEWEST, _OLDEST = 4, 1
+_TYPED_EDGES = 4  # from there on pages of edges say their types
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class Contents:
     snapshot
         The prefix, with the iteration and the delay bound of the first loop.
     vertices, edges
-        The columns of their pages.
+        The columns of their pages; of edges none where each page says its types.
     fixed_points
         Of each loop, in the order in which they were started.
     points
@@ -180,7 +181,8 @@ class Contents:
             columns = metadata["columns"]
             first, *others = (_fixed_point(entry, snapshot) for entry in metadata["loops"])
             points = _points(metadata.get("points"))
-            of_graph = _columns(columns["vertices"]), _columns(columns["edges"])
+            of_edges = () if found >= _TYPED_EDGES else columns["edges"]
+            of_graph = _columns(columns["vertices"]), _columns(of_edges)
             counts = {str(name): int(count) for name, count in dict(metadata.get("counts", {})).items()}
             return cls(snapshot, *of_graph, (first, *others), points, counts)
         except (ValueError, KeyError, TypeError, AttributeError, InvalidArgument) as error:
@@ -223,7 +225,6 @@ def metadata_of(
     points
         What the points are declared to be; None where there are none.
     """
-    columns = {"vertices": VERTEX_COLUMNS, "edges": EDGE_COLUMNS}
     return json.dumps(
         {
             "format": _NEWEST,
@@ -232,7 +233,7 @@ def metadata_of(
             "version": snapshot.version,
             "iteration": snapshot.iteration,
             "delay_bound": snapshot.delay_bound,
-            "columns": {where: [column.written() for column in found] for where, found in columns.items()},
+            "columns": {"vertices": [column.written() for column in VERTEX_COLUMNS]},
             "loops": list(loops),
             "points": None if points is None else _declaration(points),
             "counts": dict(counts),

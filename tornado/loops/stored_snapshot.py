@@ -25,6 +25,7 @@ from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..storage import VersionedStore
 from .admission_log import AdmissionLog, LogSize
+from .edge_pages import EdgeColumns, edge_page_of, edges_of
 from .kind import kind_of_program
 from .part import PagesView
 from .point_pages import PointPagesView
@@ -70,15 +71,6 @@ class VertexColumns:
     def values(self) -> NDArray[Any]:
         """What answers show, of every kind."""
         return self.columns["values"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EdgeColumns:
-    """Edges; those with the same target are in the order of their arrival."""
-
-    sources: NDArray[np.int64]
-    targets: NDArray[np.int64]
-    weights: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,8 +165,12 @@ class StoredSnapshot:
 
     def edge_pages(self) -> Iterator[EdgeColumns]:
         """The edges, a page at a time."""
-        for _, found in self._pages(EDGES, self._contents.edges):
-            yield EdgeColumns(found["sources"], found["targets"], found["weights"])
+        for key, page in self._store.scan(self._line, self.snapshot.version, EDGES):
+            try:
+                columns = self._contents.edges
+                yield EdgeColumns.of(**columns_of(page, columns)) if columns else edges_of(page)
+            except ValueError as error:
+                raise self._corrupt(key, str(error)) from error
 
     def point_pages(self) -> Iterator[PointBatch]:
         """Insertions of the points, a page at a time; those of a shard in the order in which they came."""
@@ -510,26 +506,26 @@ def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, me
             own = [part[0] for part in parts]
             if not ids:
                 ids = own
-                yield from _page(VERTICES + name, [[column] for column in ids])
+                yield from _page(VERTICES + name, page_of([[column] for column in ids]))
             elif not all(map(np.array_equal, ids, own)):
                 raise InternalError(
                     f"loop {loop.name!r} has other vertices than {loops[0].name!r} at version {loop.snapshot.version}"
                 )
             if loop.arrays is None:
-                yield from _page(loop_key(loop.name, name), [list(part[1].values()) for part in parts])
-        yield from _page(EDGES + name, [part.page_edges(number) for part in loops[0].parts])
+                columns = [list(part[1].values()) for part in parts]
+                yield from _page(loop_key(loop.name, name), page_of(columns))
+        yield from _page(EDGES + name, edge_page_of([part.page_edges(number) for part in loops[0].parts]))
 
     for loop in loops:
         for array_name, array in (loop.arrays or {}).items():
-            yield from _page(array_key(loop.name, array_name), [[array]])
+            yield from _page(array_key(loop.name, array_name), page_of([[array]]))
     for part in loops[0].points:
         for shard, _, count in part.sizes():
             for page in range(count):
                 yield point_key(shard, page), memoryview(part.page_points(shard, page))
 
 
-def _page(key: bytes, parts: Sequence[Sequence[NDArray[Any]]]) -> Iterator[tuple[bytes, memoryview]]:
-    page = page_of(parts)
+def _page(key: bytes, page: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     if page.nbytes:
         yield key, page
 

@@ -18,6 +18,7 @@ from ..graph import EvolvingGraph, PartitionMap
 from ..graph.graph_columns import EDGES
 from ..points import EvolvingPoints
 from ..records.edge_batch import EdgeBatch
+from ..records.operations import INSERT
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from .share import Share
@@ -131,6 +132,7 @@ class StreamPart:
         self._readers: list[ReadingPart] = []
         self._commands: deque[Share | _Record | _Lend] = deque()
         self._rows_before = self._records_before = 0  # rows there were before the last share, and its records
+        self._is_growing = False  # by the last share, which was large, and nearly all of it edges that came
         self._reverse = 0  # which reverse lists the graph has, or had last
 
     def join(self, reader: ReadingPart) -> None:
@@ -290,7 +292,9 @@ class StreamPart:
         self._stop_scans()
         if first == 0:
             self._order_rows(batch, share.mentioned)
-            if len(batch) >= _IN_BULK and _DENSE * len(batch) >= self.graph.rows:
+            is_large = len(batch) >= _IN_BULK and _DENSE * len(batch) >= self.graph.rows
+            self._is_growing = is_large and 4 * int(np.count_nonzero(batch.op == INSERT)) >= 3 * len(batch)
+            if is_large:
                 share.batch = batch = _by_sources(batch)
         if len(share.mentioned):
             self.graph.mention(share.mentioned)
@@ -298,7 +302,12 @@ class StreamPart:
         columns = (batch.src, batch.dst, batch.weight, batch.op)
         is_load = all(reader.awaits_edges for reader in self._readers if reader.declared_points is None)
         share.following = self.graph.apply(
-            *columns, first, stop, is_both_ways=share.is_both_ways, is_load=is_load
+            *columns,
+            first,
+            stop,
+            is_both_ways=share.is_both_ways,
+            is_load=is_load,
+            is_growing=self._is_growing,
         )
         self._tell()
 

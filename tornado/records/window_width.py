@@ -17,7 +17,8 @@ _MICROSECONDS: Final = {
     "d": 86_400_000_000,
     "w": 604_800_000_000,
 }
-_FORM: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)?")
+# So few digits that each is a float, and Python takes it for an integer.
+_FORM: Final = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,19})?)(ms|s|m|h|d|w)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,8 @@ class SelectiveKind:
     ) -> Certificate:
         """See `ProgramKind`."""
         del findings
-        return fixed_point(program.stopped_side, is_converged=is_converged)
+        # On which side it is only of use where it was stopped, and is found out by asking the program again and again.
+        return fixed_point(None if is_converged else program.stopped_side, is_converged=is_converged)
 
     def wire_types(self) -> Sequence[WireType]:
         """See `ProgramKind`."""

@@ -32,6 +32,7 @@ _PATIENCE_OF_SEVERAL = 1 << 19  # visits in all, some milliseconds, where others
 _FILLS_BY = (
     1 << 16
 )  # records that are taken in at least before what they change is propagated, while a graph is being filled
+_FILLS_TIMES = 3  # and so many times what was there
 _FAR_BEHIND = 16  # times that, from which records do not wait for a loop that has others beside it
 
 
@@ -139,7 +140,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
     def _is_filling(self) -> bool:
         """Whether a graph is being filled, so that what comes in is propagated later: when all is there, or somebody asks.
 
-        So it is propagated as often as the graph doubles, in place of again and again while it comes. A stream that removes about as
+        So it is propagated when there are four times as many edges, in place of again and again while they come. A stream that removes about as
         much as it adds fills nothing.
         """
         if (
@@ -151,7 +152,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             return False
         records = self.graph.sequence - self._rested_at
         growth = self.stream.edge_count() - self._edges_at_rest
-        if records >= max(_FILLS_BY, self._edges_at_rest):
+        if records >= max(_FILLS_BY, _FILLS_TIMES * self._edges_at_rest):
             self._has_filled = True
         return not self._has_filled and 4 * growth >= 3 * records
 

@@ -32,6 +32,7 @@ export function Memory() {
         {title: "State", of: (stream) => stored(stream)},
         {title: "Version", number: true, of: (stream) => count(stream.version)},
         {title: "Stored up to", number: true, of: (stream) => count(stream.checkpoints?.version)},
+        {title: "Memory", number: true, of: (stream) => bytes(loops.filter((loop) => loop.stream === stream.name).reduce((sum, loop) => sum + (loop.memory_bytes || 0), 0))},
         {title: "Base", number: true, of: (stream) => bytes(stream.stored?.base_bytes)},
         {title: "Log", number: true, of: (stream) => bytes(stream.stored?.log_bytes)},
         {title: "Log records", number: true, of: (stream) => count(stream.stored?.log_records)},
