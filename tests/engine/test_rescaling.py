@@ -17,8 +17,9 @@ from tests.kinds.learning import test_linear_loops as linear
 from tests.loops.general_programs import Paths
 from tornado.errors import Busy, InvalidArgument, NotSupported, UnknownStream, WorkerLost
 from tornado.kinds.learning.linear.linear_program import LinearModel
-from tornado.loops import BranchState, rescaling
+from tornado.loops import BranchState, Master, rescaling
 from tornado.loops.branch import Branch
+from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store
 
 STEPS = (4, 1, 3)
@@ -75,6 +76,31 @@ def test_two_to_four_to_one_under_load_is_exact_throughout(moved):
         assert judge_branches(streamed, [streamed.loop.fork(), *branches]) > 1
         streamed.check_main()
         judge_components(components, streamed)
+
+
+def test_vertices_that_are_named_between_snapshot_and_move_are_there_also_when_no_edge_leads_to_them(
+    monkeypatch, compiled_paths
+):
+    """In one process the workers note in their shares what they have applied, and the journal has these batches."""
+    with Master(workers=2) as master:
+        loop = master.start(ShortestPaths(source=0), "roads")
+        loop.admit(EdgeBatch.of([0], [1]), "insert", 1)
+        store = loop.stream.store_snapshot
+
+        def come(**how):
+            stored = store(**how)
+            loop.admit(EdgeBatch.of([5, 6, 7, 8], [1, 1, 1, 1]), "insert", 5)
+            loop.admit(EdgeBatch.mentions(np.arange(20, 24)), "insert", 9)
+            eventually(lambda: loop.stream.workers.backlog() == 0)
+            return stored
+
+        monkeypatch.setattr(loop.stream, "store_snapshot", come)
+        for workers in (3, 1):
+            master.rescale("roads", workers)
+            branch = loop.fork()
+            assert branch.wait(WAIT_S)
+            assert branch.values().arrays()[0].tolist() == [0, 1, 5, 6, 7, 8, 20, 21, 22, 23]
+            branch.release()
 
 
 def test_what_comes_in_between_snapshot_and_move_is_gone_through_again(moved):

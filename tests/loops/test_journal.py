@@ -75,6 +75,19 @@ def test_forks_that_are_over_are_forgotten_where_there_are_many_and_those_under_
     assert [entry.number for _, entry in journal.replay(until=70, points=None)] == [3, 68, 70]
 
 
+def test_what_is_kept_is_whole_each_time_whatever_workers_of_this_process_note_in_their_shares():
+    journal, batch = Journal(), EdgeBatch.of([1, 2, 3], [9, 9, 8])
+    shares = shares_of(batch, PartitionMap.even(2))
+    journal.add(1, shares)
+    whole = [(len(share.batch), len(share.mentioned)) for share in shares]
+    for _ in range(3):
+        for share in shares:  # as who applies it
+            share.following, share.mentioned = len(share.batch), share.mentioned[:0]
+        [(_, shares)] = journal.replay(until=1, points=None)
+        assert [share.following for share in shares] == [0, 0]
+        assert [(len(share.batch), len(share.mentioned)) for share in shares] == whole
+
+
 def test_a_stream_has_a_snapshot_stored_when_its_journal_is_full(monkeypatch, compiled_paths):
     """Where workers can be lost; here none can, and the journal is put in by hand."""
     monkeypatch.setattr(journal, "_LIMIT_RECORDS", 100)

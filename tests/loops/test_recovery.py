@@ -272,7 +272,7 @@ def test_snapshots_beyond_the_newest_stay_while_they_and_the_log_between_them_ta
         loop = started(master)
         for number in range(1, 4):
             nothing = np.full(records_between, REMOVE, np.int8)  # of none: the graph stays as small as it is
-            ends = np.arange(records_between)
+            ends = np.full(records_between, SOURCE)
             loop.admit(EdgeBatch.of([SOURCE], [number]), "edges", 2 * number)
             loop.admit(EdgeBatch.of(ends, ends, None, nothing), "edges", 2 * number + 1)
             loop.checkpoint()

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 from ..errors import TornadoError
 from ..graph import PartitionMap
@@ -55,7 +56,7 @@ class Journal:
     def add(self, version: int, entry: list[Share] | Fork) -> None:
         """Keep a batch that made a version, as each worker's share, or a fork at a version."""
         if self._log is None or isinstance(entry, Fork):
-            self._entries.append((version, entry))
+            self._entries.append((version, entry if isinstance(entry, Fork) else _unapplied(entry)))
         self._forks += isinstance(entry, Fork)
         self._count(entry, 1)
 
@@ -154,7 +155,8 @@ class Journal:
             What its points are declared to be.
         """
         if self._log is None:
-            yield from list(self._entries)
+            for version, entry in list(self._entries):
+                yield version, entry if isinstance(entry, Fork) else _unapplied(entry)
             return
         forks = deque((version, fork) for version, fork in self._entries if isinstance(fork, Fork))
         logged = self._log.replay(after=self._base, points=points)
@@ -164,6 +166,11 @@ class Journal:
                 yield forks.popleft()
             yield stretch.version, stretch.batch
         yield from forks
+
+
+def _unapplied(shares: list[Share]) -> list[Share]:
+    """Shares of one's own: in one process a worker notes in its share how far it is applied, and that vertices have been named."""
+    return [replace(share) for share in shares]
 
 
 def _records(entry: list[Share] | Fork) -> int:
