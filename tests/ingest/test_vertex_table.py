@@ -16,6 +16,14 @@ from tornado.ingest.vertex_table import read_vertex_weights
 TABLE = pa.table({"vertex": [7, -3], "weight": [1.0, 0.5], "region": ["north", "south"], "size": [2, 3]})
 
 
+def written_whole(table):
+    """The bytes of an Arrow file."""
+    file = pa.BufferOutputStream()
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return file.getvalue().to_pybytes()
+
+
 def written(tmp_path, name, text):
     path = tmp_path / name
     path.write_text(text)
@@ -116,6 +124,11 @@ def test_what_cannot_be_read_is_told_with_its_name(tmp_path):
     (tmp_path / "broken.csv.gz").write_bytes(broken)
     with pytest.raises(InvalidArgument, match=r"broken\.csv\.gz cannot be read"):
         read_vertex_weights(tmp_path / "broken.csv.gz")
+    whole = written_whole(pa.table({"vertex": ["seven"], "weight": [1.0]}))
+    for name in (b"weight", b"seven"):  # a column's, and a vertex's
+        (tmp_path / "text.arrow").write_bytes(whole.replace(name, b"\xd2" + name[1:]))
+        with pytest.raises(InvalidArgument, match=r"text\.arrow cannot be read"):
+            read_vertex_weights(tmp_path / "text.arrow", ids="string")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidArgument, match=r"bytes\.csv cannot be read"):
         read_vertex_weights(tmp_path / "bytes.csv")

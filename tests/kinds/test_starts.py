@@ -4,6 +4,8 @@ import threading
 
 import pytest
 
+from apps.pagerank import PageRank
+from apps.reachability import Reachability
 from tests.engine.places import eventually, lose
 from tests.kinds.brittle import BRITTLE, Brittle
 from tests.kinds.conformance import values_of
@@ -14,6 +16,7 @@ from tornado.errors import InternalError
 from tornado.kinds import KINDS
 from tornado.loops import BranchState, Master, engines
 from tornado.loops.parts import Parts
+from tornado.loops.stream import RecordStream
 from tornado.records.edge_batch import EdgeBatch
 
 WAIT_S = 60.0
@@ -133,6 +136,43 @@ def test_a_loop_runs_whose_workers_are_lost_in_the_last_moment_of_its_start(mome
         started.admit(STAR, "edges", 4)
         check(started, 3.0)
         check(before, 2.0)
+
+
+def test_a_loop_that_counts_edges_begins_beside_others_when_new_workers_have_the_whole_graph(monkeypatch):
+    """Otherwise what they were still to get came twice into the reverse lists, in which its vertices count what begins at them."""
+    is_begun, goes_on = threading.Event(), threading.Event()
+    replay = RecordStream.replay
+
+    def replayed_late(self):
+        is_begun.set()
+        goes_on.wait(WAIT_S)
+        yield from replay(self)
+
+    with master_of("processes", 2) as master:
+        before = master.start(Reachability(sources=(1,)), "before")
+        before.admit(EdgeBatch.of([1, 2, 2], [2, 1, 3], [1.0, 1.0, 1.0]), "edges", 3)
+        monkeypatch.setattr(RecordStream, "replay", replayed_late)
+        lose(master)
+        assert is_begun.wait(WAIT_S)
+        started, begun = [], before.stream.reverse
+        beside = threading.Thread(
+            target=lambda: started.append(master.start(PageRank(rounds=2), "ranks", stream="before"))
+        )
+        beside.start()
+        eventually(lambda: before.stream._stands_still)
+        is_early = master.engine.wait_for(lambda: before.stream.reverse > begun, 0.3)
+        goes_on.set()
+        assert not is_early
+        beside.join(WAIT_S)
+        branch = started[0].fork()
+        assert branch.wait(WAIT_S)
+        found = values_of(branch.values())
+    ranks = dict.fromkeys([1, 2, 3], 1 / 3)
+    for _ in range(2):
+        anywhere = (0.15 + 0.85 * ranks[3]) / 3  # nothing begins at 3
+        ranks = {1: ranks[2] / 2, 2: ranks[1], 3: ranks[2] / 2}
+        ranks = {vertex: anywhere + 0.85 * heard for vertex, heard in ranks.items()}
+    assert found == pytest.approx(ranks, rel=1e-12)
 
 
 def test_an_error_that_is_no_operators_fails_the_loops_though_one_had_failed_before(monkeypatch):

@@ -91,6 +91,7 @@ def read_columns(path: str, types: Mapping[str, pa.DataType]) -> list[pa.Array]:
     ending = _ending(path)
     try:
         table = _table(path, ending, types)
+        table.validate(full=True)
         columns = [
             pa.concat_arrays(table[name].cast(kind).chunks or [pa.array([], kind)])
             for name, kind in types.items()

@@ -203,10 +203,13 @@ def _table_of(path: Path) -> Any:
 
     try:
         if path.suffix == ".parquet":
-            return pq.read_table(path)
-        with pa.memory_map(str(path)) as opened:
-            return pa.ipc.open_file(opened).read_all()
-    except (OSError, pa.ArrowException) as error:
+            table = pq.read_table(path)
+        else:
+            with pa.memory_map(str(path)) as opened:
+                table = pa.ipc.open_file(opened).read_all()
+        table.validate(full=True)
+        return table.rename_columns(table.column_names)  # reads them: one may be no text
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise InvalidArgument(f"{path} cannot be read: {error}", hint=_HINT) from error
 
 

@@ -217,7 +217,7 @@ class RecordStream:
 
     @contextmanager
     def standing_still(self, wait: Callable[[Callable[[], bool]], None]) -> Iterator[None]:
-        """Admit nothing meanwhile, beginning when everything posted is applied; forks are taken.
+        """Admit nothing meanwhile, beginning when all is posted, to new workers too, and applied; forks are taken.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class RecordStream:
         with self._group_commit.pause():
             self._stands_still = True
         try:
-            wait(lambda: self.workers.backlog() == 0)
+            wait(lambda: self.is_whole and self.workers.backlog() == 0)
             yield
         finally:
             self._stands_still = False
