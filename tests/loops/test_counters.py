@@ -69,6 +69,18 @@ def test_a_message_of_no_known_kind_fails_the_branch_that_it_belongs_to_and_the_
         assert again.state is BranchState.CONVERGED
 
 
+def test_values_that_a_removal_takes_back_are_in_the_statistics_of_the_loop():
+    with Master(workers=WORKERS) as master:
+        loop = master.start(ShortestPaths(source=0), "roads", 64)
+        loop.admit(EdgeBatch.of([0, 1, 2, 0], [1, 2, 3, 9]), "edges", 4)
+        assert loop.wait_idle(WAIT_S)
+        assert (loop.statistics().waves, loop.statistics().invalidations) == (0, 0)
+        loop.admit(EdgeBatch.of([0], [1], op=[-1]), "edges", 5)
+        assert loop.wait_idle(WAIT_S)
+        assert loop.statistics().invalidations == 3
+        assert loop.statistics().waves > 0
+
+
 def test_commits_that_were_overtaken_are_in_the_statistics_of_the_loop():
     with Master(workers=WORKERS) as master:
         loop = master.start(ShortestPaths(source=0), "roads", 64)

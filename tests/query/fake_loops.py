@@ -402,6 +402,7 @@ class MainLoop:
                 missing_removals=self._missing,
                 overtaken=0,
                 waves=0,
+                invalidations=0,
                 by_worker=(),
                 restarts=0,
                 backlog_records=0,

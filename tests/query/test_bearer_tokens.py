@@ -1,6 +1,7 @@
 """What a line of a file of tokens may say, and that nothing of a token is ever in what is said about it."""
 
 import hashlib
+import hmac
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,18 @@ def test_a_line_has_a_right_a_token_and_the_streams_and_limits_it_is_for():
     assert (loader.writes, loader.streams, loader.digest) == (True, None, digest_of("hidden"))
     assert (loader.limits.queries, loader.limits.records_per_s, loader.limits.bytes_per_s) == (4, 1e4, 1e6)
     assert (loader.name, board.name) == ("loader", f"sha256:{digest_of('t#1').hex()[:12]}")
+
+
+def test_how_long_a_look_takes_says_nothing_of_the_tokens_there_are(monkeypatch):
+    compare, compared = hmac.compare_digest, []
+    monkeypatch.setattr(
+        hmac, "compare_digest", lambda *digests: compared.append(digests) or compare(*digests)
+    )
+    wanted, tokens = digest_of("mine"), parse_tokens("read mine", where="tokens")
+    tables = [TokenTable(tokens), TokenTable(tokens)]
+    assert all(table.find(wanted) == tokens[0] for table in tables)
+    assert compared == [(wanted, wanted)] * 2
+    assert tables[0]._place(wanted) != tables[1]._place(wanted)  # a key of each, which nobody knows
 
 
 @pytest.mark.parametrize(

@@ -156,19 +156,21 @@ def test_loops_are_listed_with_their_statistics(client, roads):
     assert (loop["admitted"], loop["offsets"]) == (4, {"edges.csv": 4})
 
 
-def test_commits_that_were_overtaken_are_shown_of_a_loop_and_measured(fake, open_service, serve):
+def test_invalidations_and_overtaken_commits_are_shown_of_a_loop_and_measured(fake, open_service, serve):
     loop = start_roads(fake)
     statistics = loop.statistics
 
-    def overtaken():
+    def counted():
         found = statistics()
-        found.overtaken = 7
+        found.overtaken, found.invalidations = 7, 5
         return found
 
-    loop.statistics = overtaken
+    loop.statistics = counted
     client = serve(open_service(fake))
-    assert client.get("/v1/loops/roads").json()["overtaken"] == 7
-    assert 'tornado_overtaken_commits_total{loop="roads"} 7.0' in client.get("/metrics").text
+    said, measured = client.get("/v1/loops/roads").json(), client.get("/metrics").text
+    assert (said["overtaken"], said["invalidations"]) == (7, 5)
+    assert 'tornado_overtaken_commits_total{loop="roads"} 7.0' in measured
+    assert 'tornado_invalidations_total{loop="roads"} 5.0' in measured
 
 
 def test_one_loop_shows_its_stored_snapshots(client, roads):

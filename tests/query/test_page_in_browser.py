@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import httpx
@@ -216,12 +217,14 @@ def test_what_learners_have_found_is_shown_with_its_objective(learning, visit):
         page.page.locator("form.ask").get_by_label("Loop").select_option(loop)
         page.page.get_by_role("button", name="Ask").click()
         page.wait_for(objective)
-        rows.wait_for()
-        found = [row.inner_text().split() for row in rows.get_by_role("row").all()[1:]]
-        assert [row[0] for row in found] == shown
+        eventually(lambda shown=shown: names_of(rows) == shown)
     page.page.get_by_label("assignments").check()
-    rows.get_by_text("cluster", exact=True).wait_for()
-    assert rows.get_by_role("row").count() == 101
+    eventually(lambda: rows.get_by_role("row").count() == 101)
+
+
+def names_of(table):
+    """With what each row begins."""
+    return [text.split()[0] for text in table.get_by_role("row").all_inner_texts()[1:]]
 
 
 def test_how_wrong_a_loop_may_be_is_told_when_somebody_asks(learning, visit):
@@ -251,6 +254,34 @@ def test_numbers_are_drawn_once_a_second_however_often_they_come(fake, open_serv
         took_s = time.monotonic() - begun_s
         drawn = page.page.evaluate("window.drawn")
         assert 1 <= drawn <= took_s + 2, (drawn, took_s)
+
+
+def test_what_removals_took_back_and_what_a_stream_takes_are_shown(fake, open_service, visit):
+    loops = [start_roads(fake), start_roads(fake, name="lanes")]
+    loops[0].statistics = changed(loops[0].statistics, waves=4, invalidations=10, memory_bytes=3 << 20)
+    with HttpServer(open_service(fake), port=0) as server:
+        page = visit(server.url, view="repair")
+        assert row_of(page, "Repair by loop", "roads")[1:4] == ["4", "10", "2.5"]
+        page.show("memory")
+        assert row_of(page, "Checkpoints by stream", "roads")[3] == "3.15 MB"
+        assert row_of(page, "Checkpoints by stream", "lanes")[3] == "1.05 MB"
+
+
+def changed(statistics, **fields):
+    """The statistics of a loop, with other numbers."""
+
+    def found():
+        return SimpleNamespace(**(vars(statistics()) | fields))
+
+    return found
+
+
+def row_of(page, table, name):
+    """The cells of the row that begins with a name."""
+    rows = page.page.get_by_role("region", name=table).get_by_role("row")
+    cells = rows.filter(has=page.page.get_by_text(name, exact=True)).get_by_role("cell")
+    cells.first.wait_for()
+    return cells.all_inner_texts()
 
 
 def test_a_question_that_is_refused_says_why_and_what_to_do(client, visit):

@@ -33,7 +33,7 @@ def iterations_of(parts: Sequence[_Remembers], *, last: int) -> list[IterationSt
     ]
 
 
-def progress_of(parts: Sequence[_Remembers], *, elapsed_s: float, converged: bool) -> Progress:
+def progress_of(parts: Sequence[_Remembers], *, converged: bool, elapsed_s: float = 0.0) -> Progress:
     """How far a loop is, from the counters of its workers."""
     recent = [] if converged else iterations_of(parts, last=1)
     states = [part.progress() for part in parts]

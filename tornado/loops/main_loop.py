@@ -446,10 +446,7 @@ class MainLoop:
         """Everything worth knowing about the loop at the moment."""
         idle = self.is_idle()
         parts, progress = self._parts.asked(
-            lambda views: (
-                [view.statistics() for view in views],
-                progress_of(views, elapsed_s=0.0, converged=idle),
-            )
+            lambda views: ([view.statistics() for view in views], progress_of(views, converged=idle))
         )
         version, admitted, offsets = self.stream.counts()
         return LoopStatistics(
@@ -468,6 +465,7 @@ class MainLoop:
             admitted=admitted,
             missing_removals=sum(part.missing_removals for part in parts),
             waves=max(part.waves for part in parts),
+            invalidations=sum(part.invalidations for part in parts),
             overtaken=sum(part.overtaken for part in parts),
             cut_edges=sum(part.cut_edges for part in parts),
             unplaced_vertices=sum(part.unplaced for part in parts),

@@ -61,6 +61,7 @@ class PartStatistics:
     edges: int = 0
     missing_removals: int = 0
     waves: int = 0
+    invalidations: int = 0
     overtaken: int = 0
     size_bytes: int = 0
     predicted: tuple[float, ...] = (0.0,) * 5

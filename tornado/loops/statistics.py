@@ -92,6 +92,8 @@ class LoopStatistics:
         Edges whose ends belong to different workers, which have to tell each other of what changes; the less, the more workers help.
     unplaced_vertices
         Vertices that a placement file lacks, where there is one: they belong to whom the hash of their ids says.
+    waves, invalidations
+        Waves that ended, each begun where an edge went that a value hung on; and the values that they took back, to be found anew.
     overtaken
         Commits at the last allowed iteration that came to a consumer whose iteration was greater already: how often rule 3
         was relaxed (ARCHITECTURE.md, The session).
@@ -126,6 +128,7 @@ class LoopStatistics:
     admitted: int
     missing_removals: int
     waves: int
+    invalidations: int
     overtaken: int
     backlog_records: int
     branches: int

@@ -346,6 +346,9 @@ class LoopBody(BaseModel):
     edges: int | None
     admitted: int | None
     missing_removals: int | None
+    invalidations: int | None = Field(
+        description="Values that were taken back, since an edge went that they hung on."
+    )
     overtaken: int | None = Field(
         description="Commits at the last allowed iteration that came to a consumer which was further."
     )

@@ -160,8 +160,8 @@ def loop_dict(service: QueryService, name: str, standing: Standing[Any]) -> dict
             "pending",
             "residual",
         ),
-        *("vertices", "edges", "admitted", "missing_removals", "overtaken", "cut_edges", "unplaced_vertices"),
-        *("backlog_records", "memory_bytes", "restarts", "validation"),
+        *("vertices", "edges", "admitted", "missing_removals", "invalidations", "overtaken", "cut_edges"),
+        *("unplaced_vertices", "backlog_records", "memory_bytes", "restarts", "validation"),
     )
     said = {field: getattr(statistics, field, None) for field in fields}
     if known is not None:

@@ -52,6 +52,11 @@ _LOOP_COUNTERS = (
     ("tornado_admitted_records", "Records admitted into the loop", "admitted"),
     ("tornado_missing_removals", "Removals of edges that were not there", "missing_removals"),
     (
+        "tornado_invalidations",
+        "Values taken back by the main loop, since an edge went that they hung on",
+        "invalidations",
+    ),
+    (
         "tornado_overtaken_commits",
         "Commits at the last allowed iteration that came to a consumer which was further already",
         "overtaken",

@@ -32,7 +32,8 @@ BRANCHES_ASKED = 20
 
 _COUNTS = (
     *("version", "iteration", "updates", "prepares", "pending", "vertices", "edges"),
-    *("missing_removals", "waves", "overtaken", "branches", "memory_bytes", "restarts", "validation"),
+    *("missing_removals", "waves", "invalidations", "overtaken", "branches", "memory_bytes"),
+    *("restarts", "validation"),
 )
 
 

@@ -70,7 +70,10 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         """The part of this worker in numbers."""
         counters = self.state.counters
         return replace(
-            super().statistics(), waves=int(counters[names.WAVES]), overtaken=int(counters[names.OVERTAKEN])
+            super().statistics(),
+            waves=int(counters[names.WAVES]),
+            invalidations=int(counters[names.INVALIDATIONS]),
+            overtaken=int(counters[names.OVERTAKEN]),
         )
 
     # Receiving

@@ -21,6 +21,7 @@ export function Repair() {
   return html`
     <dl class="figures">
       <${Figure} label="Waves" value=${count(sum("waves"))} note="of invalidation, all loops" />
+      <${Figure} label="Invalidations" value=${count(sum("invalidations"))} note="values taken back, to be found anew" />
       <${Figure} label="Missing removals" value=${count(sum("missing_removals"))} note="of edges that were not there" />
       <${Figure} label="Overtaken commits" value=${count(sum("overtaken"))} note="at the last allowed iteration" />
       <${Figure} label="Left a window" value=${count(left)} note="edges, by themselves" />
@@ -31,6 +32,8 @@ export function Repair() {
         {title: "Loop", of: (loop) => loop.name},
         {title: "Program", of: (loop) => loop.program},
         {title: "Waves", number: true, of: (loop) => count(loop.waves)},
+        {title: "Invalidations", number: true, of: (loop) => count(loop.invalidations)},
+        {title: "A wave", number: true, of: (loop) => real(loop.waves ? loop.invalidations / loop.waves : null)},
         {title: "Waves/s", number: true, of: (loop) => rate(growth("loops", loop.name, "waves"))},
         {title: "Updates/s", number: true, of: (loop) => rate(growth("loops", loop.name, "updates"))},
         {title: "Updates a record", number: true, of: (loop) => real(perRecord(now, loop))},
