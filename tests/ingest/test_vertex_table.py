@@ -129,6 +129,14 @@ def test_what_cannot_be_read_is_told_with_its_name(tmp_path):
         (tmp_path / "text.arrow").write_bytes(whole.replace(name, b"\xd2" + name[1:]))
         with pytest.raises(InvalidArgument, match=r"text\.arrow cannot be read"):
             read_vertex_weights(tmp_path / "text.arrow", ids="string")
+    nothing = pa.table({"vertex": pa.nulls(vertex_table.MOST_ROWS + 1)})
+    for table, said in (
+        (nothing, "has more than"),
+        (nothing.select([]), "has no columns"),
+    ):
+        (tmp_path / "long.arrow").write_bytes(written_whole(table))
+        with pytest.raises(InvalidArgument, match=rf"long\.arrow {said}"):
+            read_vertex_weights(tmp_path / "long.arrow")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidArgument, match=r"bytes\.csv cannot be read"):
         read_vertex_weights(tmp_path / "bytes.csv")

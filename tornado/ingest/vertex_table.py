@@ -85,9 +85,7 @@ def _checked(rows: Iterator[_Row], name: str, ids: str) -> VertexWeights:
     seen: dict[int | str, str] = {}
     for place, given, weight in rows:
         if len(vertices) == MOST_ROWS:
-            raise InvalidArgument(
-                f"{name} has more than {MOST_ROWS} vertices", hint="Leave out those that count least."
-            )
+            raise _too_many(name)
         vertex = _vertex(given, place, ids)
         vertices.append(vertex)
         if weight is None:
@@ -103,6 +101,12 @@ def _checked(rows: Iterator[_Row], name: str, ids: str) -> VertexWeights:
     if weights and not any(weights):
         raise InvalidArgument(f"all {len(weights)} weights of {name} are 0", hint="Give one of them more.")
     return VertexWeights(tuple(vertices), tuple(weights))
+
+
+def _too_many(name: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"{name} has more than {MOST_ROWS} vertices", hint="Leave out those that count least."
+    )
 
 
 def _vertex(given: Any, place: str, ids: str) -> int | str:
@@ -208,9 +212,14 @@ def _table_of(path: Path) -> Any:
             with pa.memory_map(str(path)) as opened:
                 table = pa.ipc.open_file(opened).read_all()
         table.validate(full=True)
-        return table.rename_columns(table.column_names)  # reads them: one may be no text
+        names = table.column_names  # of which one may be no text
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise InvalidArgument(f"{path} cannot be read: {error}", hint=_HINT) from error
+    if not names:
+        raise InvalidArgument(f"{path} has no columns", hint=_HINT)
+    if table.num_rows > MOST_ROWS:  # which need not take any bytes there, and would as Python's
+        raise _too_many(str(path))
+    return table
 
 
 def _rows_of_table(table: Any, name: str, column: str | None) -> Iterator[_Row]:
