@@ -13,7 +13,7 @@ import ipaddress
 import os
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ import httpx
 
 from .errors import InvalidInput
 from .events import Event, EventParser
-from .steps import Break, Call, Failure, Pause, Reply, Result, Steps, error_of
+from .steps import Break, Call, Failure, Patience, Pause, Reply, Result, Steps, error_of
 
 URL_VARIABLE = "TORNADO_URL"
 TOKEN_VARIABLE = "TORNADO_TOKEN"  # noqa: S105  # a name, no secret
@@ -85,6 +85,10 @@ class ServiceAddress:
         }
 
 
+def _nothing() -> None:
+    pass
+
+
 class Connection:
     """One service, asked with blocking calls. To be closed; threads may share it."""
 
@@ -119,17 +123,42 @@ class Connection:
 
     def events(self, call: Call) -> Iterator[Event]:
         """Yield the server-sent events that answer a call, until the service ends them."""
+        for told in self._told(call):
+            if not isinstance(told, Event):
+                raise error_of(call, told)
+            yield told
+
+    def unending_events(
+        self, call: Call, patience_s: float, anew: Callable[[], None] = _nothing
+    ) -> Iterator[Event]:
+        """Yield events of a service that does not end them: where they end, the call is made again, and `anew` is called before."""
+        patience = Patience(call, patience_s)
+        while True:
+            outcome: Reply | Failure = Failure(Break.ENDED, self.url, was_reached=True)
+            for told in self._told(call):
+                if isinstance(told, Event):
+                    patience.renew()
+                    yield told
+                else:
+                    outcome = told
+            pause = patience.pause_after(outcome)
+            time.sleep(pause.seconds)
+            anew()
+
+    def _told(self, call: Call) -> Iterator[Event | Reply | Failure]:
+        """Yield the events that answer a call, and last why there are no more, unless the service ended them."""
         try:
             with self._client.stream(**_request(call), timeout=_unending(call)) as answer:
                 self._was_reached = True
                 if answer.is_error:
                     answer.read()
-                    raise error_of(call, _reply(answer))
+                    yield _reply(answer)
+                    return
                 parser = EventParser()
                 for line in answer.iter_lines():
                     yield from parser.feed(line)
         except httpx.HTTPError as error:
-            raise error_of(call, self._failure(error)) from error
+            yield self._failure(error)
 
     def _outcome(self, call: Call) -> Reply | Failure:
         try:
@@ -177,18 +206,43 @@ class AsyncConnection:
 
     async def events(self, call: Call) -> AsyncIterator[Event]:
         """Yield the server-sent events that answer a call, until the service ends them."""
+        async for told in self._told(call):
+            if not isinstance(told, Event):
+                raise error_of(call, told)
+            yield told
+
+    async def unending_events(
+        self, call: Call, patience_s: float, anew: Callable[[], None] = _nothing
+    ) -> AsyncIterator[Event]:
+        """Yield events of a service that does not end them: where they end, the call is made again, and `anew` is called before."""
+        patience = Patience(call, patience_s)
+        while True:
+            outcome: Reply | Failure = Failure(Break.ENDED, self.url, was_reached=True)
+            async for told in self._told(call):
+                if isinstance(told, Event):
+                    patience.renew()
+                    yield told
+                else:
+                    outcome = told
+            pause = patience.pause_after(outcome)
+            await asyncio.sleep(pause.seconds)
+            anew()
+
+    async def _told(self, call: Call) -> AsyncIterator[Event | Reply | Failure]:
+        """Yield the events that answer a call, and last why there are no more, unless the service ended them."""
         try:
             async with self._client.stream(**_request(call), timeout=_unending(call)) as answer:
                 self._was_reached = True
                 if answer.is_error:
                     await answer.aread()
-                    raise error_of(call, _reply(answer))
+                    yield _reply(answer)
+                    return
                 parser = EventParser()
                 async for line in answer.aiter_lines():
                     for event in parser.feed(line):
                         yield event
         except httpx.HTTPError as error:
-            raise error_of(call, self._failure(error)) from error
+            yield self._failure(error)
 
     async def _outcome(self, call: Call) -> Reply | Failure:
         try:
