@@ -116,6 +116,8 @@ class Break(Enum):
     """How a call came to no answer."""
 
     NOT_REACHED = "nothing answers"
+    NOT_TRUSTED = "its certificate is not trusted"
+    NO_TLS = "it does not speak TLS"
     TOO_LATE = "no answer in time"
     BROKEN = "the connection broke"
     ENDED = "the service ended its answer"
@@ -239,7 +241,10 @@ def _pause_before_next(call: Call, outcome: Reply | Failure, attempt: int) -> fl
         if outcome.kind is Break.NOT_REACHED:
             # One that never answered is more likely a wrong address than a service that comes back.
             return grown_s if outcome.was_reached else None
-        is_cut = outcome.kind in {Break.BROKEN, Break.ENDED}
+        is_cut = outcome.kind in {
+            Break.BROKEN,
+            Break.ENDED,
+        }  # not one without trust: asking again would not help
         return grown_s if is_cut and call.again is Again.ALWAYS else None
     retried = outcome.status == _REFUSED_FOR_NOW or (
         outcome.status == _AWAY_FOR_NOW and call.again is Again.ALWAYS
@@ -264,6 +269,16 @@ def _no_answer(call: Call, failure: Failure) -> ServiceError:
         return Unreachable(
             f"nothing answers at {failure.where}",
             hint="Start a service (tornado run APP … --http HOST:PORT), or name it with the URL or TORNADO_URL.",
+        )
+    if failure.kind is Break.NOT_TRUSTED:
+        return Unreachable(
+            f"the certificate of {failure.where} is not trusted: {failure.text}",
+            hint="Ask by a name that it is for, name the authority that issued it (SSL_CERT_FILE=FILE, or verify=FILE of connect), or renew it.",
+        )
+    if failure.kind is Break.NO_TLS:
+        return Unreachable(
+            f"{failure.where} does not speak TLS: {failure.text}",
+            hint="Ask http:// in place of https://, or start the service with --tls-certificate and --tls-key.",
         )
     if call.again is Again.REFUSED:
         return OutcomeUnknown(

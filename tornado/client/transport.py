@@ -276,12 +276,25 @@ def _reply(answer: httpx.Response) -> Reply:
 
 
 def _failure(error: httpx.HTTPError, url: str, *, was_reached: bool) -> Failure:
-    kind = Break.BROKEN
+    kind, text = Break.BROKEN, str(error)
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        handshake = _failed_handshake(error)
         kind = Break.NOT_REACHED
+        if isinstance(handshake, ssl.SSLCertVerificationError):
+            kind, text = Break.NOT_TRUSTED, handshake.verify_message
+        elif handshake is not None:
+            kind, text = Break.NO_TLS, str(handshake)
     elif isinstance(error, httpx.TimeoutException):
         kind = Break.TOO_LATE
-    return Failure(kind, url, str(error), was_reached)
+    return Failure(kind, url, text, was_reached)
+
+
+def _failed_handshake(error: BaseException) -> ssl.SSLError | None:
+    """Return the error of TLS that kept a connection from coming about, which httpx hands on as the cause of a cause."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, ssl.SSLError):
+        found = found.__cause__ or found.__context__
+    return found
 
 
 def _timeout(call: Call) -> httpx.Timeout:
