@@ -8,10 +8,14 @@ import pytest
 
 from tests.query.conftest import start_roads
 from tornado.clock import ManualClock
+from tornado.errors import QueueFull
+from tornado.query.bearer_tokens import parse_tokens
 from tornado.query.http import HttpServer
 from tornado.query.http_audit import AUDIT_LOGGER
+from tornado.query.query import Query
+from tornado.query.request import QueryRequest
 from tornado.query.token_file import TokenFile
-from tornado.query.token_use import Allowance
+from tornado.query.token_use import Allowance, TokenUse
 
 NDJSON = {"content-type": "application/x-ndjson"}
 EDGE = b'{"src": 1, "dst": 2}\n'
@@ -162,3 +166,34 @@ def test_where_the_audit_cannot_be_written_only_changes_wait(served):
         may_write.set()
         logger.removeHandler(handler)
         logger.setLevel(before)
+
+
+def test_questions_that_are_admitted_at_the_same_time_count_all(clock):
+    [token] = parse_tokens("read r3ad queries=3", where="here")
+    use = TokenUse(token, clock=clock)
+    all_hold, end = threading.Barrier(4), threading.Event()
+    refused = []
+
+    def ask(number):
+        query = Query(str(number), QueryRequest(loop="roads"), 60.0, clock=clock)
+        with use.asking() as counted:
+            all_hold.wait(60)
+            assert end.wait(60)
+            counted(query)
+
+    asking = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+    for thread in asking:
+        thread.start()
+    all_hold.wait(60)
+
+    def asks():
+        with pytest.raises(QueueFull) as error, use.asking():
+            pass
+        refused.append(str(error.value))
+
+    asks()  # while the three are being admitted, which has the list of those that run looked through
+    end.set()
+    for thread in asking:
+        thread.join(60)
+    asks()  # and when they run
+    assert len(refused) == 2 and all("has 3 queries" in said for said in refused)
