@@ -15,9 +15,9 @@ from tornado.query.bearer_tokens import parse_tokens
 from tornado.query.http import HttpServer
 from tornado.query.http_audit import AUDIT_LOGGER
 from tornado.query.http_requests import HttpLimits
+from tornado.query.http_stream_places import StreamPlaces
 from tornado.query.query import Query
 from tornado.query.request import QueryRequest
-from tornado.query.stream_places import StreamPlaces
 from tornado.query.token_file import TokenFile
 from tornado.query.token_use import Allowance, TokenUse
 

@@ -30,10 +30,10 @@ from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS
 from .http_requests import HttpLimits, IdsParameter, refuse_unknown_parameters
 from .http_routes_queries import EVENT_STREAM, Stopping
+from .http_stream_places import StreamPlaces
 from .query import Query
 from .rows import Rows
 from .service import QueryService
-from .stream_places import StreamPlaces
 from .text_ids import rows_as_text
 
 # One event has at most so many, as clients take an event whole.

@@ -27,10 +27,10 @@ from .http_models import PROBLEMS
 from .http_requests import HttpLimits, JsonResponse, refuse_unknown_parameters
 from .http_routes_page import PageFiles
 from .http_routes_queries import EVENT_STREAM, Stopping
+from .http_stream_places import StreamPlaces
 from .observation import seen_of
 from .observer import Observer
 from .report import POLICY, report
-from .stream_places import StreamPlaces
 
 REPORTED_QUESTIONS = 500
 

@@ -56,6 +56,7 @@ from .http_models import (
     shown,
 )
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
+from .http_stream_places import StreamPlaces
 from .http_tables import refuse_selection, table_dict, table_response, table_to_read
 from .ids import Vertex
 from .problems import Problem, ProblemError
@@ -63,7 +64,6 @@ from .query import Query, QueryState, QueryStatus
 from .request import Mode
 from .rows import VALUES, Page
 from .service import QueryService
-from .stream_places import StreamPlaces
 from .text_ids import page_as_text, rows_as_text, with_numbers
 
 QUICK_ROWS = 1_000
