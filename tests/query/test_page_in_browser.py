@@ -115,6 +115,57 @@ def test_a_service_that_is_away_for_a_minute_is_shown_as_it_was_and_then_as_it_i
     assert asked < 60  # ever more seldom
 
 
+# A browser without a window shows all its tabs, so the test says which of them is seen.
+SEEN = """seen => {
+    Object.defineProperty(document, "hidden", {value: !seen, configurable: true});
+    Object.defineProperty(document, "visibilityState", {value: seen ? "visible" : "hidden", configurable: true});
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+NOTE_LINKS = """() => {
+    window.links = [];
+    const note = () => links.push(document.querySelector("[data-link]").dataset.link);
+    new MutationObserver(note).observe(document.querySelector("[data-link]"), {attributeFilter: ["data-link"]});
+}"""
+
+
+def test_tabs_that_nobody_sees_leave_the_connections_of_a_browser_to_the_one_that_is_seen(client, visit):
+    first = visit(client.server.url).page
+    tabs = [first]
+    first.locator("[data-link=live]").wait_for()
+    first.evaluate(NOTE_LINKS)
+    for _ in range(7):  # a browser has six connections to a service
+        tabs[-1].evaluate(SEEN, False)
+        tabs.append(first.context.new_page())
+        tabs[-1].goto(f"{client.server.url}/#now", timeout=15_000)
+        tabs[-1].locator("[data-link=live]").wait_for(timeout=15_000)
+    tabs[-1].evaluate(SEEN, False)
+    pushed = client.post(
+        "/v1/loops/roads/edges",
+        content='{"src": 1, "dst": 9}',
+        headers={"content-type": "application/x-ndjson"},
+    )
+    assert pushed.status_code == 202
+    assert not first.get_by_role("region", name="Sources of roads").get_by_text("http").is_visible()
+    first.evaluate(SEEN, True)
+    first.get_by_role("region", name="Sources of roads").get_by_text("http").wait_for()
+    assert set(first.evaluate("links")) == {"connecting", "live"}
+
+
+def test_what_could_not_be_read_while_the_service_was_away_is_said_and_read_when_it_is_back(abandoned):
+    page, server = abandoned
+    page.show("questions")
+    page.wait_for("They could not be read. The service cannot be reached.")
+    said = page.page.locator("main").inner_text()
+    assert "are kept" not in said
+    assert "No question has ended" not in said
+    page.page.get_by_role("button", name="Ask").click()
+    page.page.get_by_role("alert").get_by_text("cannot be reached").wait_for()
+    with HttpServer(server.service, port=server.port):
+        page.page.locator("[data-link=live]").wait_for(timeout=30_000)
+        page.page.get_by_role("alert").wait_for(state="detached")
+        page.wait_for("0 questions since the service began; the last 0 are kept")
+
+
 INLET = "input 0 of processor"
 STANDING = LoopFrontier(
     INLET,

@@ -229,3 +229,10 @@ def test_over_http_an_answer_is_kept_by_its_query_and_changes_come_as_arrow(clie
 def test_only_an_exact_answer_of_everything_is_kept(client, question):
     refused = kept(client, **question)
     assert refused.status_code == 422
+
+
+def test_a_reader_that_no_path_can_name_is_refused(client):
+    for name in ("%2E", "%2E%2E"):
+        refused = client.delete(f"/v1/loops/roads/readers/{name}", params={"before": 1})
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid-argument")
+        assert "reader" in refused.json()["detail"]

@@ -253,6 +253,15 @@ def test_a_loop_with_string_ids_takes_and_gives_strings(session, master):
     assert towns.query().to_numpy()["vertex"].tolist() == ["Rome", "Pisa", "Nice"]
 
 
+@pytest.mark.parametrize("name", [".", "..", "", "a/b"])
+def test_a_name_that_no_path_can_have_is_refused(session, paths, name):
+    with pytest.raises(InvalidArgument, match=r"the name of a loop is .* not be \. or \.\."):
+        session.start(fake_loops.Fastest(1), name=name)
+    with pytest.raises(InvalidArgument, match="the name of a"):
+        session.start(fake_loops.Fastest(1), name="fine", new_stream=name)
+    assert list(session.loops) == ["paths"]
+
+
 def test_loops_are_found_by_name(session, paths):
     assert session.loop("paths").name == "paths"
     assert list(session.loops) == ["paths"]

@@ -33,8 +33,10 @@ from .rows import VALUES
 from .service import QueryService
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
+# One of dots alone may be no name in a path: clients take `.` and `..` out of it.
 ReaderName = Annotated[
-    str, PathParameter(description="Who follows.", min_length=1, max_length=60, pattern=r"^[\w.-]+$")
+    str,
+    PathParameter(description="Who follows.", min_length=1, max_length=60, pattern=r"^[\w.-]*[\w-][\w.-]*$"),
 ]
 Version = Annotated[int, Parameter(description="A version that is kept.", ge=0, le=INT64_MAX)]
 

@@ -15,7 +15,7 @@ def checked_loop_name(name: str) -> str:
     Raises
     ------
     InvalidArgument
-        When it is empty, too long, or has a slash or what cannot be printed.
+        When it is empty, too long, or has a slash or what cannot be printed, or is `.` or `..`, which clients take out of a path.
 
     Examples
     --------
@@ -25,10 +25,11 @@ def checked_loop_name(name: str) -> str:
     if (
         not 1 <= len(name.encode(errors="replace")) <= LONGEST_NAME_BYTES
         or "/" in name
+        or name in {".", ".."}
         or not name.isprintable()
     ):
         raise InvalidArgument(
-            f"the name of a loop is {name!r} but must have 1 to {LONGEST_NAME_BYTES} bytes and be printable, without a slash"
+            f"the name of a loop is {name!r} but must have 1 to {LONGEST_NAME_BYTES} bytes and be printable, without a slash, and not be . or .."
         )
     return name
 

@@ -1,4 +1,4 @@
-// What was observed before the page was opened, fetched once, and what has come since: one table of times and columns for each kind.
+// What was observed before the page was opened or while nobody saw it, fetched whenever the stream begins, and what has come since: one table of times and columns for each kind.
 import {useEffect, useReducer, useRef} from "./vendor/hooks.js";
 import {ask} from "./service.js";
 import {state, useStore} from "./store.js";
@@ -7,7 +7,7 @@ const MOST_ROWS = 1500;
 
 // Lines of the given names; `rowOf` says what an observation has of one: an object of columns, or null.
 export function useLines(kind, names, rowOf) {
-  useStore();
+  const {begins} = useStore();
   const [, redraw] = useReducer((times) => times + 1, 0);
   const kept = useRef({key: null, times: [], series: {}});
   const key = names.join("\u0000");
@@ -34,7 +34,7 @@ export function useLines(kind, names, rowOf) {
       mine.series = found.series;
       redraw();
     }).catch(() => {}); // what comes from now on is shown all the same
-  }, [kind, key]);
+  }, [kind, key, begins]);
 
   if (fixed) return fixed;
   const now = state.now;

@@ -6,6 +6,7 @@ const PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 const build = document.querySelector("meta[name=build]").content;
 const root = state.fixed ? null : new URL(".", document.baseURI);
 let source = null;
+let attempt = 0;
 let tries = 0;
 let timer = null;
 let silence = null;
@@ -69,21 +70,24 @@ export async function keep(path, name) {
 }
 
 // An EventSource sends no header, so where there is a token it gets a ticket, which stands for it once.
+// A page that nobody sees has none: a browser keeps six connections to a service for all its tabs, and each stream holds one.
 export async function listen() {
-  clearTimeout(timer);
-  source?.close();
+  const mine = leave();
+  if (document.hidden) return;
   state.link = {is: tries ? "lost" : "connecting", since: state.link.since ?? Date.now()};
   const address = new URL("v1/observations/events", root);
   if (token !== null) {
     try {
       address.searchParams.set("ticket", (await ask("v1/tickets", {method: "POST"})).ticket);
     } catch (problem) {
-      return failed(problem);
+      return failed(problem, mine);
     }
+    if (mine !== attempt) return;
   }
   source = new EventSource(address);
   source.addEventListener("hello", (event) => {
     tries = 0;
+    state.begins++;
     state.link = {is: "live"};
     if (JSON.parse(event.data).build !== build) upgraded();
     heard();
@@ -102,8 +106,16 @@ export async function listen() {
   // It does not say why, so somebody asks who is told.
   source.onerror = () => {
     source.close();
-    ask("v1/observations").then(() => failed(null), failed);
+    ask("v1/observations").then(() => failed(null, mine), (problem) => failed(problem, mine));
   };
+}
+
+// Ends the stream, and whatever was about to begin it again; returns the number of the next attempt.
+function leave() {
+  clearTimeout(silence);
+  clearTimeout(timer);
+  source?.close();
+  return ++attempt;
 }
 
 const branchListeners = new Set();
@@ -116,13 +128,12 @@ export function onBranches(hears) {
 
 function heard() {
   clearTimeout(silence);
-  silence = setTimeout(() => failed(null), LOST_AFTER_MS);
+  silence = setTimeout(failed, LOST_AFTER_MS, null, attempt);
 }
 
-function failed(problem) {
-  clearTimeout(silence);
-  clearTimeout(timer);
-  source?.close();
+function failed(problem, of) {
+  if (of !== attempt) return; // it was left meanwhile
+  leave();
   if (problem && (problem.status === 401 || problem.status === 403)) {
     state.link = {is: "refused", problem};
   } else {
@@ -147,4 +158,13 @@ function upgraded() {
 
 // Whoever comes back to the page does not wait for the pause to end.
 addEventListener("online", () => state.link.is === "lost" && listen());
-document.addEventListener("visibilitychange", () => !document.hidden && state.link.is === "lost" && listen());
+document.addEventListener("visibilitychange", () => {
+  if (state.fixed || state.link.is === "refused") return;
+  if (document.hidden) {
+    leave();
+    if (state.link.is === "live") state.link = {is: "connecting"}; // for when it is seen again: nothing was lost
+  } else {
+    listen();
+  }
+  changed({atOnce: true});
+});

@@ -7,6 +7,7 @@ const STANDS_STILL_S = 5;
 
 export const state = {
   link: {is: "connecting"}, // how the connection is: connecting, live, lost, refused
+  begins: 0, // how often the stream began: what could not be read before may be asked for again
   now: null, // the newest observation
   branches: [], // the newest of branches that run
   isOld: false, // whether the service has another page than this

@@ -24,8 +24,10 @@ export function Questions() {
 
 function Form({loops, onAsked}) {
   const form = useRef(null);
+  const {begins} = useStore();
   const [error, fail] = useState(null);
   const [waits, wait] = useState(false);
+  useEffect(() => fail((before) => before?.status === 0 ? null : before), [begins]); // it can be reached again
   const send = async (event) => {
     event.preventDefault();
     const given = new FormData(form.current);
@@ -89,7 +91,9 @@ function Asked({query: given}) {
   const [loop, know] = useState(null);
   const [error, fail] = useState(null);
   const isOver = (one) => !["queued", "running"].includes(one.state);
+  const isRead = useRef(false);
   useEffect(() => {
+    if (isRead.current) return undefined;
     const stop = new AbortController();
     const follow = async () => {
       try {
@@ -97,13 +101,15 @@ function Asked({query: given}) {
         while (!isOver(found)) found = await ask(`v1/queries/${given.id}?wait_s=${WAIT_S}&ids=string`, {signal: stop.signal});
         know(await ask(`v1/loops/${encodeURIComponent(found.loop)}`, {signal: stop.signal}).catch(() => null));
         take(found);
+        fail(null);
+        isRead.current = true;
       } catch (problem) {
         if (problem.name !== "AbortError") fail(problem);
       }
     };
     follow();
     return () => stop.abort();
-  }, [given.id]);
+  }, [given.id, store.begins]);
   const runs = store.branches.find((one) => one.id === query.id);
   const shown = isOver(query) ? query : {...query, ...runs};
   const hasRows = isOver(query) && query.certificate && loop;
@@ -121,7 +127,8 @@ const ROW_REM = 2.2;
 // The newest are fetched when there are newer ones; older ones when they are scrolled to. Only rows that are seen are in the document.
 function History({newest, loops, onChosen}) {
   const [rows, take] = useState(state.fixed?.questions ?? []);
-  const [kept, keep] = useState(rows.length);
+  const [kept, keep] = useState(state.fixed ? rows.length : null);
+  const [error, fail] = useState(null);
   const [filter, choose] = useState({loop: "", state: ""});
   const [scroll, move] = useState(0);
   const box = useRef(null);
@@ -131,14 +138,15 @@ function History({newest, loops, onChosen}) {
     if (state.fixed) return;
     ask(`v1/observations/questions?${query({})}`).then((found) => {
       keep(found.kept);
+      fail(null);
       take((before) => {
         const first = found.questions[found.questions.length - 1]?.number ?? 0;
         // Where more have come than a page has, what lies between is fetched when it is scrolled to.
         const joins = before.length && before[0].number >= first;
         return joins ? [...found.questions, ...before.filter((row) => row.number < first)] : found.questions;
       });
-    }).catch(() => {});
-  }, [newest, filter.loop, filter.state]);
+    }).catch(fail);
+  }, [newest, filter.loop, filter.state, state.begins]);
   const size = parseFloat(getComputedStyle(document.documentElement).fontSize) * ROW_REM;
   const first = Math.max(0, Math.floor(scroll / size) - 5);
   const fits = state.fixed ? rows.filter((row) => (!filter.loop || row.loop === filter.loop) && (!filter.state || row.state === filter.state)) : rows;
@@ -154,7 +162,7 @@ function History({newest, loops, onChosen}) {
   };
   const change = (key) => (event) => { if (!state.fixed) take([]); move(0); if (box.current) box.current.scrollTop = 0; choose({...filter, [key]: event.currentTarget.value}); };
   return html`
-    <${Panel} title="History" note="${plural(newest, "question")} since the service began; the last ${count(kept)} are kept">
+    <${Panel} title="History" note="${plural(newest, "question")} since the service began${kept === null ? "" : `; the last ${count(kept)} are kept`}">
       <div class="filters">
         <label>Loop <select onChange=${change("loop")}><option value="">all</option>${loops.map((loop) => html`<option>${loop.name}</option>`)}</select></label>
         <label>Ended <select onChange=${change("state")}><option value="">in any way</option>${["converged", "deadline", "cancelled", "failed"].map((name) => html`<option>${name}</option>`)}</select></label>
@@ -172,7 +180,7 @@ function History({newest, loops, onChosen}) {
             <tr aria-hidden="true" class="space"><td colspan="10" style=${{height: `${Math.max(0, rows.length - first - shown.length) * size}px`}}></td></tr>
           </tbody>
         </table>
-      </div>` : html`<${Empty}>No question has ended yet.<//>`}
+      </div>` : error ? html`<${Empty}>They could not be read. ${error.message} ${error.hint}<//>` : kept === null ? null : html`<${Empty}>No question has ended yet.<//>`}
     <//>`;
 }
 
