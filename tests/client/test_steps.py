@@ -21,7 +21,7 @@ from tornado.client import (
 from tornado.client.changes import ChangeCollector
 from tornado.client.events import Event
 from tornado.client.operations import Operations
-from tornado.client.steps import Again, Break, Call, Failure, Patience, Pause, Reply, made
+from tornado.client.steps import Again, Attempts, Break, Call, Failure, Pause, Reply, made
 from tornado.command.client import translated
 
 READ = Call("GET", "/v1/loops")
@@ -174,10 +174,10 @@ def test_what_another_connection_tells_again_is_no_change():
 
 
 def test_what_waits_for_a_service_is_patient_anew_when_it_was_back():
-    patience = Patience(READ, 0.5)
+    attempts = Attempts(READ, 0.5)
     ended, away = (Failure(kind, "http://x", was_reached=True) for kind in (Break.ENDED, Break.NOT_REACHED))
-    assert [patience.pause_after(one).seconds for one in (ended, away)] == [0.1, 0.2]
-    patience.renew()
-    assert [patience.pause_after(ended).seconds for _ in range(2)] == [0.1, 0.2]
+    assert [attempts.pause_after(one).seconds for one in (ended, away)] == [0.1, 0.2]
+    attempts.renew()
+    assert [attempts.pause_after(ended).seconds for _ in range(2)] == [0.1, 0.2]
     with pytest.raises(Unreachable, match=r"http://x stopped before /v1/loops was at its end.*patience_s"):
-        patience.pause_after(ended)
+        attempts.pause_after(ended)

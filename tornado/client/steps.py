@@ -165,16 +165,16 @@ def made(call: Call, *, patience_s: float) -> Steps[Reply]:
     ServiceError
         The answer is an error, or there is none.
     """
-    patience = Patience(call, patience_s)
+    attempts = Attempts(call, patience_s)
     while True:
         outcome = yield call
         assert outcome is not None
         if isinstance(outcome, Reply) and not outcome.is_error:
             return outcome
-        yield patience.pause_after(outcome)
+        yield attempts.pause_after(outcome)
 
 
-class Patience:
+class Attempts:
     """How often a call is made again, by how long that took so far.
 
     Parameters

@@ -22,7 +22,7 @@ import httpx
 
 from .errors import InvalidInput
 from .events import Event, EventParser
-from .steps import Break, Call, Failure, Patience, Pause, Reply, Result, Steps, error_of
+from .steps import Attempts, Break, Call, Failure, Pause, Reply, Result, Steps, error_of
 
 URL_VARIABLE = "TORNADO_URL"
 TOKEN_VARIABLE = "TORNADO_TOKEN"  # noqa: S105  # a name, no secret
@@ -132,16 +132,16 @@ class Connection:
         self, call: Call, patience_s: float, anew: Callable[[], None] = _nothing
     ) -> Iterator[Event]:
         """Yield events of a service that does not end them: where they end, the call is made again, and `anew` is called before."""
-        patience = Patience(call, patience_s)
+        attempts = Attempts(call, patience_s)
         while True:
             outcome: Reply | Failure = Failure(Break.ENDED, self.url, was_reached=True)
             for told in self._told(call):
                 if isinstance(told, Event):
-                    patience.renew()
+                    attempts.renew()
                     yield told
                 else:
                     outcome = told
-            pause = patience.pause_after(outcome)
+            pause = attempts.pause_after(outcome)
             time.sleep(pause.seconds)
             anew()
 
@@ -215,16 +215,16 @@ class AsyncConnection:
         self, call: Call, patience_s: float, anew: Callable[[], None] = _nothing
     ) -> AsyncIterator[Event]:
         """Yield events of a service that does not end them: where they end, the call is made again, and `anew` is called before."""
-        patience = Patience(call, patience_s)
+        attempts = Attempts(call, patience_s)
         while True:
             outcome: Reply | Failure = Failure(Break.ENDED, self.url, was_reached=True)
             async for told in self._told(call):
                 if isinstance(told, Event):
-                    patience.renew()
+                    attempts.renew()
                     yield told
                 else:
                     outcome = told
-            pause = patience.pause_after(outcome)
+            pause = attempts.pause_after(outcome)
             await asyncio.sleep(pause.seconds)
             anew()
 
