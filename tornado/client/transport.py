@@ -116,7 +116,7 @@ class Connection:
                 result: Result = ended.value
                 return result
             if isinstance(step, Pause):
-                time.sleep(step.seconds)
+                self._pause(step)
                 outcome = None
             else:
                 outcome = self._outcome(step)
@@ -141,8 +141,7 @@ class Connection:
                     yield told
                 else:
                     outcome = told
-            pause = attempts.pause_after(outcome)
-            time.sleep(pause.seconds)
+            self._pause(attempts.pause_after(outcome))
             anew()
 
     def _told(self, call: Call) -> Iterator[Event | Reply | Failure]:
@@ -159,6 +158,9 @@ class Connection:
                     yield from parser.feed(line)
         except httpx.HTTPError as error:
             yield self._failure(error)
+
+    def _pause(self, pause: Pause) -> None:
+        time.sleep(pause.seconds)
 
     def _outcome(self, call: Call) -> Reply | Failure:
         try:
@@ -199,7 +201,7 @@ class AsyncConnection:
                 result: Result = ended.value
                 return result
             if isinstance(step, Pause):
-                await asyncio.sleep(step.seconds)
+                await self._pause(step)
                 outcome = None
             else:
                 outcome = await self._outcome(step)
@@ -224,8 +226,7 @@ class AsyncConnection:
                     yield told
                 else:
                     outcome = told
-            pause = attempts.pause_after(outcome)
-            await asyncio.sleep(pause.seconds)
+            await self._pause(attempts.pause_after(outcome))
             anew()
 
     async def _told(self, call: Call) -> AsyncIterator[Event | Reply | Failure]:
@@ -243,6 +244,9 @@ class AsyncConnection:
                         yield event
         except httpx.HTTPError as error:
             yield self._failure(error)
+
+    async def _pause(self, pause: Pause) -> None:
+        await asyncio.sleep(pause.seconds)
 
     async def _outcome(self, call: Call) -> Reply | Failure:
         try:
