@@ -1,17 +1,25 @@
 """Limits of tokens, and the audit of what their holders change."""
 
+import contextlib
 import logging
 import threading
 
 import httpx
 import pytest
+from starlette.requests import HTTPConnection
 
-from tests.query.conftest import start_roads
+from tests.query.conftest import eventually, start_roads
 from tornado.clock import ManualClock
+from tornado.errors import QueueFull
+from tornado.query.bearer_tokens import parse_tokens
 from tornado.query.http import HttpServer
 from tornado.query.http_audit import AUDIT_LOGGER
+from tornado.query.http_requests import HttpLimits
+from tornado.query.http_stream_places import StreamPlaces
+from tornado.query.query import Query
+from tornado.query.request import QueryRequest
 from tornado.query.token_file import TokenFile
-from tornado.query.token_use import Allowance
+from tornado.query.token_use import Allowance, TokenUse
 
 NDJSON = {"content-type": "application/x-ndjson"}
 EDGE = b'{"src": 1, "dst": 2}\n'
@@ -22,14 +30,15 @@ def served(fake, clock, open_service):
     start_roads(fake)
     service = open_service(fake)
 
-    def serve(lines):
-        server = HttpServer(service, port=0, tokens=TokenFile.of(lines)).start()
+    def serve(lines, **limits):
+        server = HttpServer(service, port=0, tokens=TokenFile.of(lines), limits=HttpLimits(**limits)).start()
         opened.append(server)
 
         def ask(token, method, path, **given):
             headers = {"Authorization": f"Bearer {token}"} | given.pop("headers", {})
             return httpx.request(method, server.url + path, headers=headers, timeout=30, **given)
 
+        ask.url = server.url
         return ask
 
     opened = []
@@ -162,3 +171,108 @@ def test_where_the_audit_cannot_be_written_only_changes_wait(served):
         may_write.set()
         logger.removeHandler(handler)
         logger.setLevel(before)
+
+
+def test_questions_that_are_admitted_at_the_same_time_count_all(clock):
+    [token] = parse_tokens("read r3ad queries=3", where="here")
+    use = TokenUse(token, clock=clock)
+    all_hold, end = threading.Barrier(4), threading.Event()
+    refused = []
+
+    def ask(number):
+        query = Query(str(number), QueryRequest(loop="roads"), 60.0, clock=clock)
+        with use.asking() as counted:
+            all_hold.wait(60)
+            assert end.wait(60)
+            counted(query)
+
+    asking = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+    for thread in asking:
+        thread.start()
+    all_hold.wait(60)
+
+    def asks():
+        with pytest.raises(QueueFull) as error, use.asking():
+            pass
+        refused.append(str(error.value))
+
+    asks()  # while the three are being admitted, which has the list of those that run looked through
+    end.set()
+    for thread in asking:
+        thread.join(60)
+    asks()  # and when they run
+    assert len(refused) == 2 and all("has 3 queries" in said for said in refused)
+
+
+@pytest.fixture
+def listen(served):
+    """Open streams of events; returns the status and the body of what was refused, or None where it goes on."""
+    with contextlib.ExitStack() as stack:
+
+        def one(url, token, path):
+            client = stack.enter_context(httpx.Client(timeout=30))
+            headers = {"Authorization": f"Bearer {token}"}
+            answer = stack.enter_context(client.stream("GET", url + path, headers=headers))
+            if answer.status_code == 200:
+                return None
+            answer.read()
+            return answer.status_code, answer.json(), answer.headers["retry-after"]
+
+        yield one
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/v1/loops/roads/events?interval_s=60", "queue-full"),
+        ("/v1/observations/events", "queue-full"),
+        ("/v1/queries/{id}/events", "too-many-streams"),
+    ],
+)
+def test_no_token_has_more_than_half_of_the_streams_of_a_kind(served, fake, listen, path, code):
+    ask = served("read r3ad\nread other", loop_followers=4, event_streams=4)
+    fake.gate.clear()
+    body = {"loop": "roads", "deadline_s": 60}
+    path = path.replace("{id}", ask("other", "POST", "/v1/queries", json=body).json()["id"])
+    assert [listen(ask.url, "r3ad", path) for _ in range(2)] == [None] * 2
+    status, refused, retry_s = listen(ask.url, "r3ad", path)
+    assert (status, refused["code"], retry_s) == (429, code, "5")
+    assert "2 clients of this token" in refused["detail"] and "End one of them" in refused["hint"]
+    assert [listen(ask.url, "other", path) for _ in range(2)] == [None] * 2
+    status, refused, _ = listen(ask.url, "other", path)
+    assert (status, refused["code"]) == (429, code) and "4 clients" in refused["detail"]
+
+
+def test_who_follows_a_loop_has_one_question_less_until_it_leaves(served):
+    ask = served("read r3ad queries=1")
+    headers = {"Authorization": "Bearer r3ad"}
+    path = "/v1/loops/roads/events?interval_s=60"
+
+    def asks():
+        return ask("r3ad", "POST", "/v1/queries?wait_s=20", json={"loop": "roads"}).status_code
+
+    with httpx.stream("GET", ask.url + path, headers=headers, timeout=30) as following:
+        assert following.status_code == 200
+        refused = ask("r3ad", "GET", path)
+        assert (refused.status_code, refused.json()["code"]) == (429, "queue-full")
+        assert "may have 1" in refused.json()["detail"]
+        assert asks() == 429
+    eventually(lambda: asks() == 200)
+    with httpx.stream("GET", ask.url + path, headers=headers, timeout=30) as following:
+        assert following.status_code == 200
+
+
+def test_an_address_has_half_of_the_streams_where_nobody_shows_a_token_and_loopback_is_no_address():
+    def take(host):
+        return places.take(HTTPConnection({"type": "http", "headers": [], "client": (host, 1)}))
+
+    places = StreamPlaces(4, doing="watch", instead="Ask later.")
+    left = [take("192.0.2.1") for _ in range(2)]
+    with pytest.raises(QueueFull, match="2 clients of this address"):
+        take("192.0.2.1")
+    left[0]()
+    take("192.0.2.1"), take("127.0.0.1"), take("::1")
+    with pytest.raises(QueueFull, match="4 clients watch"):
+        take("127.0.0.1")
+    places = StreamPlaces(2, doing="watch", instead="Ask later.")
+    assert len([take("127.0.0.1") for _ in range(2)]) == 2

@@ -53,9 +53,9 @@ class HttpLimits:
     connections : int or None
         How many there may be at once; None is as many as the process has files for.
     event_streams : int
-        How many clients may listen to events at once.
+        How many clients may listen to events at once, half of them with one token (`http_stream_places.py`).
     loop_followers : int
-        How many clients may follow loops at once; each costs 16 bytes a vertex and an answer whenever something came in.
+        How many clients may follow loops at once, half of them with one token; each costs 16 bytes a vertex and an answer whenever something came in.
     edge_requests : int
         How many bodies of edges are in memory at once.
     inline_rows : int

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -25,10 +25,12 @@ from . import problems
 from .events import KEEP_ALIVE_S, Done, event
 from .follower import INTERVAL_S, Changes, Follower, checked_interval
 from .formats import row_dicts, snapshot_dict
+from .http_access import caller_of
 from .http_bulkheads import Bulkheads
 from .http_models import PROBLEMS
 from .http_requests import HttpLimits, IdsParameter, refuse_unknown_parameters
 from .http_routes_queries import EVENT_STREAM, Stopping
+from .http_stream_places import StreamPlaces
 from .query import Query
 from .rows import Rows
 from .service import QueryService
@@ -49,7 +51,9 @@ def following_routes(
 ) -> APIRouter:
     """Return the route of those who follow a loop while they are connected."""
     router = APIRouter(prefix="/v1/loops/{name}/events", tags=["loops"], responses=PROBLEMS)
-    following = 0
+    places = StreamPlaces(
+        limits.loop_followers, doing="follow loops", instead="Ask again later, or a question now and then."
+    )
 
     @router.get("", responses={200: {"content": {EVENT_STREAM: {}}, "description": "Events."}})
     async def follow(
@@ -68,23 +72,14 @@ def following_routes(
         ids: IdsParameter = None,
     ) -> Response:
         """Follow a loop: by each exact answer `values`, `groups`, `split` and `merge` with what is new, then one `answer`."""
-        nonlocal following
         refuse_unknown_parameters(request, ["moved_by", "interval_s", "ids"])
         follower = Follower(service, name, moved_by=moved_by)
         interval_s = checked_interval(interval_s)
-        if following >= limits.loop_followers:
-            raise QueueFull(
-                f"{following} clients follow loops, which is the limit",
-                hint="Ask again later.",
-                retry_after_s=5.0,
-            )
-        following += 1
-
-        def left() -> None:
-            nonlocal following
-            following -= 1
-
         as_text = ids == "string" and service.codec_of(service.stream_of(name)).kind == "int"
+        with ExitStack() as held:
+            held.callback(places.take(request))
+            held.enter_context(caller_of(request).asking())  # for as long as it follows: it asks all the time
+            left = held.pop_all().close
         written = _Written(as_text=as_text)
         return FollowingResponse(follower, written, service, bulkheads, stopping, interval_s, left)
 

@@ -7,7 +7,7 @@ loop asks nobody. A client that reads slowly misses observations, never the newe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
 import orjson
@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from ..errors import QueueFull
 from . import problems
 from .events import KEEP_ALIVE_S, event
 from .formats import JSON
@@ -28,6 +27,7 @@ from .http_models import PROBLEMS
 from .http_requests import HttpLimits, JsonResponse, refuse_unknown_parameters
 from .http_routes_page import PageFiles
 from .http_routes_queries import EVENT_STREAM, Stopping
+from .http_stream_places import StreamPlaces
 from .observation import seen_of
 from .observer import Observer
 from .report import POLICY, report
@@ -85,6 +85,9 @@ def observation_routes(
 ) -> APIRouter:
     """Return the routes about what is observed; who listens is told of which build the page is, and so knows whether it has another."""
     router = APIRouter(prefix="/v1/observations", tags=["operation"], responses=PROBLEMS)
+    places = StreamPlaces(
+        limits.event_streams, doing="watch", instead="Ask again later, or GET /v1/observations now and then."
+    )
     lines = {
         "loops": observer.loops,
         "streams": observer.streams,
@@ -169,13 +172,8 @@ def observation_routes(
     async def watch(request: Request) -> Response:
         """Watch: `hello`, then `now` with an observation at most once a second, and `branches` at most five times."""
         refuse_unknown_parameters(request, [])
-        if observer.listeners >= limits.event_streams:
-            raise QueueFull(
-                f"{observer.listeners} clients watch, which is the limit",
-                hint="Ask again later, or GET /v1/observations now and then.",
-                retry_after_s=5.0,
-            )
-        return WatchingResponse(observer, stopping, {"build": page.build}, caller_of(request).streams)
+        left = places.take(request)
+        return WatchingResponse(observer, stopping, {"build": page.build}, caller_of(request).streams, left)
 
     return router
 
@@ -225,8 +223,10 @@ class WatchingResponse(StreamingResponse):
         stopping: Stopping,
         hello: dict[str, Any],
         streams: frozenset[str] | None,
+        left: Callable[[], None],
     ) -> None:
         self._observer = observer
+        self._left = left
         self._stopping = stopping
         self._hello = hello
         self._watcher = _Watcher(streams)
@@ -245,6 +245,7 @@ class WatchingResponse(StreamingResponse):
         finally:
             self._stopping.remove(self._watcher)
             self._observer.remove(self._watcher)
+            self._left()
 
     async def _events(self) -> AsyncIterator[bytes]:
         yield event("hello", self._hello)

@@ -22,7 +22,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from ..clock import Clock
-from ..errors import ResultUnavailable, Unresponsive
+from ..errors import QueueFull, ResultUnavailable, Unresponsive
 from ..records.point_schema import Points
 from . import problems
 from .answers import Answer, Selection, SmallAnswer, all_unknown
@@ -56,6 +56,7 @@ from .http_models import (
     shown,
 )
 from .http_requests import HttpLimits, IdsParameter, JsonResponse, read_body, refuse_unknown_parameters
+from .http_stream_places import StreamPlaces
 from .http_tables import refuse_selection, table_dict, table_response, table_to_read
 from .ids import Vertex
 from .problems import Problem, ProblemError
@@ -198,7 +199,9 @@ def query_routes(
 ) -> APIRouter:
     """Return the routes over one service."""
     router = APIRouter(prefix="/v1/queries", tags=["queries"], responses=PROBLEMS)
-    listening = 0
+    places = StreamPlaces(
+        limits.event_streams, doing="listen to events", instead="Ask with GET ?wait_s= instead, or later."
+    )
 
     async def finished(query: Query, wait_s: float) -> None:
         if query.state.is_final or stopping.is_set:
@@ -410,26 +413,21 @@ def query_routes(
     @router.get("/{id}/events", responses={200: {"content": {EVENT_STREAM: {}}, "description": "Events."}})
     async def listen(request: Request, id: str) -> Response:  # noqa: A002
         """Follow a query: `progress` events, then one `done`."""
-        nonlocal listening
         refuse_unknown_parameters(request, [])
         query = service.get(id)
-        if listening >= limits.event_streams:
+        try:
+            left = places.take(request)
+        except QueueFull as full:
             raise ProblemError(
                 Problem(
                     429,
                     "too-many-streams",
                     "Too many streams",
-                    f"{listening} clients listen to events, which is the limit",
-                    hint="Ask with GET ?wait_s= instead, or later.",
+                    full.message,
+                    hint=full.hint,
                     headers={"Retry-After": "5"},
                 )
-            )
-        listening += 1
-
-        def left() -> None:
-            nonlocal listening
-            listening -= 1
-
+            ) from None
         return EventsResponse(query, stopping, left, look, service.clock)
 
     def given_up(query: Query | None) -> None:

@@ -115,21 +115,24 @@ class TokenUse:
         QueueFull
             When as many run or wait as may.
         """
+        admitted: list[Query] = []
         with self._lock:
             self._asked = [query for query in self._asked if not query.state.is_final]
             most, under_way = self.limits.queries, len(self._asked) + self._asking
             if most is not None and under_way >= most:
                 raise QueueFull(
                     f"the token {self._name} has {under_way} queries that run or wait, and may have {most}",
-                    hint="Wait for one of them, or end it: DELETE /v1/queries/{id}.",
+                    hint="Wait for one of them, or end it: DELETE /v1/queries/{id}. A loop that is followed counts as one.",
                     retry_after_s=_SOON_S,
                 )
             self._asking += 1
         try:
-            yield self._asked.append
+            yield admitted.append
         finally:
+            # The list may be another one by now; the place is given up as the question takes it.
             with self._lock:
                 self._asking -= 1
+                self._asked += admitted
 
     def _allowance(self, rate: float | None) -> Allowance | None:
         return None if rate is None else Allowance(rate, clock=self._clock)
