@@ -25,6 +25,7 @@ from tornado.client import (
     Unreachable,
     connect,
 )
+from tornado.ingest.source_names import check_batch_source
 
 COLUMNS = {"src": [1, 2, 2], "dst": [2, 3, 4], "weight": [1.0, 2.0, 9.0]}
 FORMS = {
@@ -115,8 +116,29 @@ def test_a_numbered_batch_is_in_once_and_keeps_the_order_of_its_rows(service, ow
     assert (again.accepted, again.repeated) == (0, True)
     assert paths.query([2]).values == {2: 4.0}
     assert paths.describe()["offsets"] == {"client:nightly": 3}
-    with pytest.raises(InvalidInput, match="must be from 0"):
-        stream.insert([1], [2], batch=Batch("nightly", -1))
+    with pytest.raises(Refused, match=r"batch 5 of 'client:nightly' .* stream .* up to 0. The next one is 1"):
+        stream.insert([1], [2], batch=Batch("nightly", 5))
+
+
+@pytest.mark.parametrize("sender", ["bad name/", "", "17", "x" * 94, "a\n", 7])
+def test_a_batch_whose_sender_has_no_name_that_a_service_takes_is_refused_before_it_is_sent(sender):
+    with pytest.raises(InvalidInput, match=r"sender of a batch is .* but must be letters") as raised:
+        Batch(sender, 0)
+    assert repr(sender) in raised.value.message
+    assert Batch("x" * 93, np.int64(0)).number == 0
+    check_batch_source(f"client:{'x' * 93}")
+    for number in (-1, 0.5, True, "1"):
+        with pytest.raises(InvalidInput, match="must be from 0"):
+            Batch("nightly", number)
+
+
+@pytest.mark.parametrize("name", ["vertices", "paths"])
+@pytest.mark.parametrize("one", [99, "abc", np.int64(99), np.array(99), 1.5, b"a"])
+def test_one_id_in_place_of_a_list_of_them_is_refused_with_how_to_write_it(service, name, one):
+    plain = one.tolist() if hasattr(one, "tolist") else one
+    with pytest.raises(InvalidInput, match=rf"{name} is .* but must be a list of ids") as raised:
+        service.loop("sssp").query(**{name: one})
+    assert raised.value.hint == f"Write [{plain!r}] for one."
 
 
 def test_vertices_alone_are_known_and_an_insert_of_a_loop_goes_to_its_stream(service, own_stream):
