@@ -173,6 +173,22 @@ def test_who_follows_a_loop_hears_nothing_of_a_question_of_another_stream(ask):
         assert ("roads" in answer.text) == (token == READER)
 
 
+def test_what_is_kept_for_who_follows_is_let_go_of_by_nobody_else_who_only_reads(ask, path):
+    path.write_text(LINES + "read other-reader")
+    asked = ask("POST", "/v1/queries?wait_s=20", READER, json={"loop": "roads"}).json()
+    reader, keep = "/v1/loops/roads/readers/me", {"json": {"query": asked["id"]}}
+    version = ask("POST", reader, READER, **keep).json()["version"]
+    for refused in (
+        ask("DELETE", reader, "other-reader", params={"before": version}),
+        ask("POST", reader, "other-reader", **keep),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        assert "a token that may write" in refused.json()["hint"]
+    assert ask("GET", reader, "other-reader", params={"after": 0, "up_to": version}).status_code == 200
+    for token in (READER, ROADS):
+        assert ask("DELETE", reader, token, params={"before": version}).status_code == 204
+
+
 def test_what_is_not_there_is_refused_in_the_words_of_what_is_not_shown(ask):
     hidden, missing = (ask("GET", f"/v1/loops/{name}", LANES) for name in ("roads", "woods"))
     assert hidden.json() == {
