@@ -209,7 +209,24 @@ def test_lists_show_a_token_of_one_stream_only_that(ask):
         assert all((f'"{name}"' in metrics) == (name in seen) for name in ("roads", "lanes"))
         assert ("tornado_process_memory_bytes" in metrics) == (token == READER)
     assert ask("GET", "/readyz").json() == {"status": "ready"}
-    assert ask("GET", "/readyz", LANES).status_code == 200
+
+
+def test_readiness_names_loops_and_failures_of_the_streams_of_a_token_alone(ask, fake):
+    fake.loops["roads"].stream.not_logged = "the disk is full"
+    everything = {"status": "ready", "loops": ["lanes", "roads"], "not_logged": {"roads": "the disk is full"}}
+    assert ask("GET", "/readyz", READER).json() == everything
+    assert ask("GET", "/readyz", ROADS).json() == everything | {"loops": ["roads"]}
+    assert ask("GET", "/readyz", LANES).json() == {"status": "ready", "loops": ["lanes"]}
+
+
+def test_head_is_let_in_as_get_is(ask):
+    for path in ("/healthz", "/readyz"):
+        answer = ask("HEAD", path)
+        assert (answer.status_code, answer.content) == (200, b"")
+    assert ask("HEAD", "/v1/loops").status_code == 401
+    assert ask("HEAD", "/nowhere").status_code == 401
+    assert ask("HEAD", "/v1/loops/roads", LANES).status_code == 403
+    assert ask("HEAD", "/v1/loops/roads", READER).status_code == 405
 
 
 def test_what_is_observed_shows_a_token_of_one_stream_only_that(ask, server):
@@ -223,7 +240,11 @@ def test_what_is_observed_shows_a_token_of_one_stream_only_that(ask, server):
         lanes = ask("GET", f"/v1/observations{path}", LANES)
         assert lanes.status_code == 200
         assert '"lanes' in lanes.text and '"roads' not in lanes.text
-    assert ask("GET", "/v1/observations/questions", LANES).json()["kept"] == 1
+    ask("POST", "/v1/queries", READER, json={"loop": "roads", "mode": "approximate", "top": 1})
+    for token, kept, newest in ((READER, 3, 3), (LANES, 1, 2)):
+        eventually(lambda: ask("GET", "/v1/observations/questions", READER).json()["kept"] == 3)
+        found = ask("GET", "/v1/observations/questions", token).json()
+        assert (found["kept"], found["newest"]) == (kept, newest)
     # What all streams have together is for who may see them all.
     assert ask("GET", "/v1/observations", READER).json()["process"]["memory_bytes"] > 0
     assert ask("GET", "/v1/observations", LANES).json()["process"]["memory_bytes"] is None
