@@ -281,6 +281,52 @@ def test_follow_tells_everything_first_and_then_what_changes(service, own_stream
     changes.close()
 
 
+@pytest.fixture
+def stopping(running, own_stream):
+    """A server of its own that is stopped, and another one at its address; what is told of components by way of them."""
+    server = running.session.serve()
+    with connect(server.url, patience_s=60) as service:
+        changes = service.loop(f"{own_stream}-groups").follow(interval_s=0.05)
+        yield SimpleNamespace(
+            stop=server.stop,
+            begin=lambda: running.session.serve(port=server.port),
+            url=server.url,
+            told=changes,
+        )
+        changes.close()
+
+
+def test_follow_goes_on_from_where_it_was_when_a_service_that_stopped_is_back(service, own_stream, stopping):
+    stream = service.stream(own_stream)
+    stream.insert([1, 2, 8], [2, 3, 9])
+    first = next(stopping.told)
+    assert first.values == first.groups | {1: 1} == {1: 1, 2: 1, 3: 1, 8: 8, 9: 8}
+    stopping.stop()
+    stream.remove([1], [2])
+    stopping.begin()
+    change = next(stopping.told)
+    assert change.values == {2: 2, 3: 2}  # of everything, which the next connection tells again, the news
+    assert change.version > first.version
+    stream.insert([9], [1])
+    assert next(stopping.told).values == {8: 1, 9: 1}
+
+
+def test_follow_and_progress_of_a_service_that_does_not_come_back_end_with_an_error(running, own_stream):
+    for patience_s, said in ((0, "stopped before .* was at its end"), (0.15, "nothing answers at")):
+        server = running.session.serve()
+        with connect(server.url, patience_s=patience_s) as service:
+            loop = service.loop(f"{own_stream}-paths")
+            loop.insert([1], [2])
+            changes = loop.follow(interval_s=0.05)
+            waiting = loop.ask(min_offsets={"http": 10**6}, deadline_s=600).progress()
+            next(changes)
+            next(waiting)
+            server.stop()
+            for told in (changes, waiting):
+                with pytest.raises(Unreachable, match=said):
+                    list(told)
+
+
 def test_points_come_in_every_form_and_are_predicted(service, running):
     model = service.loop("model")
     features, labels = blobs()

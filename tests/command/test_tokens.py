@@ -144,8 +144,35 @@ def test_a_signal_has_the_tokens_read_again_and_each_change_is_a_line_of_the_aud
     assert (push("f1rst"), push("s3cond")) == (401, 202)
     path.write_text("wrong s3cond")
     running.send_signal(signal.SIGHUP)
-    assert "line 1" in said("error")["message"]
+    assert "the tokens stay as they were: " in (message := said("error")["message"])
+    assert "line 1" in message
     assert push("s3cond") == 202
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "code"),
+    [
+        (("--tokens", "none"), {}, 2),
+        (("--tls-certificate", "none.pem", "--tls-key", "none.key"), {}, 2),
+        ((), {"TORNADO_TOKENS": "none"}, 0),  # it may be there for other runs
+    ],
+)
+def test_what_is_for_the_interface_is_wrong_usage_without_it(tornado, tmp_path, options, variables, code):
+    (tmp_path / "roads.csv").write_text(EDGES)
+    arguments = (
+        "--source",
+        "1",
+        "--edges",
+        str(tmp_path / "roads.csv"),
+        "--store",
+        "memory:",
+        "--output",
+        "-",
+    )
+    done = tornado("run", "sssp", *arguments, *options, **variables)
+    assert done.code == code, done.err
+    assert ("is for the HTTP interface, and there is none" in done.err) == (code == 2)
+    assert not options or options[0] in done.err
 
 
 @pytest.mark.parametrize(

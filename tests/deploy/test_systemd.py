@@ -10,13 +10,12 @@ from tests.deploy.conftest import DEPLOY
 from tornado.command.run import run_command
 
 UNIT = DEPLOY / "systemd" / "tornado-loops@.service"
+TOKENS = DEPLOY / "systemd" / "tornado-loops@.service.d" / "tokens.conf"
 
 
-def settings():
+def settings(of=UNIT):
     return [
-        line.split("=", 1)
-        for line in UNIT.read_text().splitlines()
-        if "=" in line and not line.startswith("#")
+        line.split("=", 1) for line in of.read_text().splitlines() if "=" in line and not line.startswith("#")
     ]
 
 
@@ -27,6 +26,7 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path):
     # The program of the unit is where this machine has none.
     copy = tmp_path / UNIT.name
     copy.write_text(UNIT.read_text().replace("/opt/tornado-loops/bin/tornado", "/bin/true"))
+    shutil.copytree(TOKENS.parent, tmp_path / TOKENS.parent.name)
     done = subprocess.run([program, "verify", copy], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -37,6 +37,16 @@ def test_the_command_has_options_that_there_are():
     assert (program.rsplit("/", 1)[1], verb) == ("tornado", "run")
     known = {option for parameter in run_command.params for option in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_tokens_are_a_credential_that_a_variable_of_ours_names():
+    # A specifier is known in a unit and in no EnvironmentFile, so no option there can say it.
+    found = dict(settings(TOKENS))
+    credential, _, path = found["LoadCredential"].partition(":")
+    (tokens,) = (parameter for parameter in run_command.params if parameter.name == "tokens")
+    assert found["Environment"] == f"{tokens.envvar}=%d/{credential}"
+    assert path.startswith("/etc/tornado-loops/")
+    assert "--tokens %d" not in (DEPLOY.parent / "docs" / "operations.md").read_text()
 
 
 def test_wrong_usage_is_not_tried_again():

@@ -34,6 +34,17 @@ def test_all_columns_of_several_record_batches_are_read_in_order():
     assert (parsed.records, parsed.last_position, parsed.rejected) == (3, 3, ())
 
 
+@pytest.mark.parametrize("behind", [b"x", bytes(8), body(pa.table({"src": [5], "dst": [6]}))])
+def test_what_stands_behind_a_stream_is_refused_with_it(behind):
+    sent = body(pa.table({"src": [1], "dst": [2]}))
+    for whole in (sent, sent[:-8]):  # a stream may end with the body
+        assert parse_arrow(whole).records == 1
+    with pytest.raises(
+        InvalidArgument, match=f"ends at byte {len(sent)} of the body, are {len(behind)} bytes"
+    ):
+        parse_arrow(memoryview(sent + behind))
+
+
 FORGED = """
 from tornado.errors import InvalidArgument
 from tornado.ingest.arrow import read_table

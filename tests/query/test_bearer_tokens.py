@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import os
 
 import pytest
 from hypothesis import given
@@ -89,6 +90,26 @@ def test_what_cannot_be_read_is_named_with_the_option(tmp_path):
     binary.write_bytes(b"read \xff\xfe\n")
     with pytest.raises(InvalidArgument, match="UTF-8"):
         TokenFile.of(binary)
+
+
+def test_a_named_pipe_is_refused_and_what_a_shell_substitutes_is_read(tmp_path):
+    named = tmp_path / "named"
+    os.mkfifo(named)
+    (tmp_path / "link").symlink_to(named)
+    for path in (named, tmp_path / "link"):
+        with pytest.raises(InvalidArgument, match=rf"--tokens {path} is a named pipe"):
+            TokenFile.of(path)
+    reads, writes = os.pipe()
+    os.write(writes, b"read s3cr3t")
+    os.close(writes)
+    assert TokenFile.of(f"/dev/fd/{reads}").table.find(digest_of("s3cr3t")) is not None
+    os.close(reads)
+
+
+def test_a_mark_of_the_order_of_bytes_is_no_part_of_the_first_line(tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text("read s3cr3t", encoding="utf-8-sig")
+    assert TokenFile.of(path).table.find(digest_of("s3cr3t")) is not None
 
 
 def test_a_variable_may_have_the_lines_themselves(tmp_path):

@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from .columns import bodies
 from .errors import InvalidInput, OutcomeUnknown, QueryEnded, ServiceError
-from .events import Event
 from .steps import Again, Call, Document, Reply, Steps, made
 
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
+# The last event of a query.
+DONE = "done"
 RUNNING = frozenset({"queued", "running"})
 # Long enough to ask seldom, short enough for a bar that moves.
 _LOOK_S = 0.25
@@ -247,78 +248,6 @@ def events_of_loop(loop: str, *, moved_by: float | None, interval_s: float | Non
     return Call("GET", f"/v1/loops/{quoted(loop)}/events", parameters, accept="text/event-stream")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one exact answer has that the one before it had not.
-
-    Attributes
-    ----------
-    version : int
-        Of the stream.
-    values : dict
-        Of vertices that are new or have another value; None: out of reach now.
-    groups : dict
-        Of vertices that are in another group, where values are labels.
-    events : tuple
-        Groups that split or merged: `{"kind": "split", "from": […], "into": […], "sizes": […]}`.
-    snapshot, certificate : dict
-        Of the answer.
-    """
-
-    version: int
-    values: dict[int | str, Any]
-    groups: dict[int | str, Any]
-    events: tuple[Document, ...]
-    snapshot: Document
-    certificate: Document
-
-
-class ChangeCollector:
-    """Puts the events of a loop together: one `Change` for each answer."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def feed(self, event: Event) -> Change | None:
-        """Take an event; return the change that it ends, if any.
-
-        Raises
-        ------
-        QueryEnded
-            The service follows no further.
-        """
-        data = event.data
-        if event.name == "values":
-            self._values |= {row["vertex"]: _number(row["value"]) for row in data["values"]}
-        elif event.name == "groups":
-            self._groups |= {row["vertex"]: row["group"] for row in data["groups"]}
-        elif event.name in {"split", "merge"}:
-            self._events.append({"kind": event.name} | {key: data[key] for key in ("from", "into", "sizes")})
-        elif event.name == "error":
-            raise QueryEnded(
-                str(data.get("detail") or "the service ended it"),
-                hint=data.get("hint"),
-                code=data.get("code"),
-            )
-        elif event.name == "answer":
-            change = Change(
-                data["version"],
-                self._values,
-                self._groups,
-                tuple(self._events),
-                data["snapshot"],
-                data["certificate"],
-            )
-            self._begin()
-            return change
-        return None
-
-    def _begin(self) -> None:
-        self._values: dict[int | str, Any] = {}
-        self._groups: dict[int | str, Any] = {}
-        self._events: list[Document] = []
-
-
 def quoted(name: str) -> str:
     """Return a name as a part of a path."""
     return quote(name, safe="")
@@ -339,10 +268,6 @@ def _ended(query: Document) -> QueryEnded:
         or ("Give it longer with deadline_s." if query["state"] == "deadline" else None),
         code=problem.get("code"),
     )
-
-
-def _number(value: Any) -> Any:
-    return float(value) if value in ("Infinity", "-Infinity") else value
 
 
 def _next_page(reply: Reply) -> str | None:

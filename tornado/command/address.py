@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Final, Self
 from ..errors import InvalidArgument
 from ..query.exposure import tokens_at
 from ..query.server_certificate import ServerCertificate
-from ..query.token_file import TokenFile
+from ..query.token_file import VARIABLE, TokenFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Door:
         Raises
         ------
         InvalidArgument
-            When a file is of no use, or an address that other machines can reach has no tokens.
+            When a file is of no use, an address that other machines can reach has no tokens, or there is none that they could be for.
         """
         certificate, key = options["tls_certificate"], options["tls_key"]
         if (certificate is None) != (key is None):
@@ -77,6 +78,14 @@ class Door:
                 f"--tls-{there} is given without --tls-{missing}", hint="One belongs to the other."
             )
         if address is None:
+            # The variable may be there for other runs.
+            given = options["tokens"] and options["tokens"] != os.environ.get(VARIABLE)
+            for option, is_given in (("--tokens", given), ("--tls-certificate", certificate is not None)):
+                if is_given:
+                    raise InvalidArgument(
+                        f"{option} is for the HTTP interface, and there is none",
+                        hint="Serve with --http HOST:PORT, or leave it out.",
+                    )
             return cls()
         found = None if certificate is None else ServerCertificate(Path(certificate), Path(key))
         if found is not None:

@@ -246,17 +246,23 @@ def read_table(body: bytes | memoryview, *, bounds: Bounds = BODY) -> pa.Table:
     BodyTooLarge
         It would take more than `bounds`; nothing of it was unpacked.
     InvalidArgument
-        The body is no Arrow stream, ends too early, or has lengths and offsets that contradict each other.
+        The body is no Arrow stream, ends too early, goes on behind it, or has lengths and offsets that contradict each other.
     """
     check_bounds(body, bounds)
     try:
-        table = pa.ipc.open_stream(body).read_all()
+        source = pa.BufferReader(body)
+        table = pa.ipc.open_stream(source).read_all()
         _read_names(table.schema)
         # Before anything else looks at a column. Offsets and lengths come from outside: a forged one reads memory that is not the
         # body's, and one that Arrow takes for a mistake of its own ends the process.
         table.validate(full=True)
     except (pa.ArrowException, ValueError, OSError) as error:
         raise no_stream(error) from error
+    if (left := source.size() - source.tell()) > 0:
+        raise InvalidArgument(
+            f"behind the Arrow IPC stream, which ends at byte {source.tell()} of the body, are {left} bytes more",
+            hint="Send one stream in a body; none of it was taken.",
+        )
     return table
 
 

@@ -175,12 +175,21 @@ class HttpServer:
         Raises
         ------
         InvalidArgument
-            When either cannot be used; it stays as it was then.
+            When either cannot be used; it stays as it was then, and the other is read all the same.
         """
+        refused = []
         if self.tokens is not None:
-            self.tokens.reload()
+            try:
+                self.tokens.reload()
+            except InvalidArgument as error:
+                refused.append(f"the tokens stay as they were: {error}")
         if self._certificate is not None and self._server is not None and self._server.config.ssl is not None:
-            self._certificate.load_into(self._server.config.ssl)
+            try:
+                self._certificate.load_into(self._server.config.ssl)
+            except InvalidArgument as error:
+                refused.append(f"the certificate stays as it was: {error}")
+        if refused:
+            raise InvalidArgument("; ".join(refused))
 
     def stop(self) -> None:
         """Finish the answers under way, wake those that wait, and end the thread; a second call does nothing."""

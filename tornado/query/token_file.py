@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
@@ -99,11 +100,17 @@ class TokenFile:
 
 def _text_of(path: Path) -> str:
     try:
+        if stat.S_ISFIFO(path.stat().st_mode) and Path(os.path.realpath(path)).exists():
+            # One without a name, such as /dev/fd/63 of a shell's <(…), has somebody who writes; here nobody may ever.
+            raise InvalidArgument(
+                f"--tokens {path} is a named pipe, which may have no end",
+                hint="Name a file, or <(COMMAND) in a shell.",
+            )
         with path.open("rb") as file:
             content = file.read(_LARGEST_BYTES + 1)
         if len(content) > _LARGEST_BYTES:
             raise InvalidArgument(f"--tokens {path} is larger than {_LARGEST_BYTES >> 20} MiB")
-        return content.decode()
+        return content.decode("utf-8-sig")
     except OSError as error:
         raise InvalidArgument(
             f"--tokens {path} cannot be read: {error.strerror}",
