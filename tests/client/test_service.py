@@ -25,6 +25,7 @@ from tornado.client import (
     Unreachable,
     connect,
 )
+from tornado.ingest.source_names import check_batch_source
 
 COLUMNS = {"src": [1, 2, 2], "dst": [2, 3, 4], "weight": [1.0, 2.0, 9.0]}
 FORMS = {
@@ -115,8 +116,29 @@ def test_a_numbered_batch_is_in_once_and_keeps_the_order_of_its_rows(service, ow
     assert (again.accepted, again.repeated) == (0, True)
     assert paths.query([2]).values == {2: 4.0}
     assert paths.describe()["offsets"] == {"client:nightly": 3}
-    with pytest.raises(InvalidInput, match="must be from 0"):
-        stream.insert([1], [2], batch=Batch("nightly", -1))
+    with pytest.raises(Refused, match=r"batch 5 of 'client:nightly' .* stream .* up to 0. The next one is 1"):
+        stream.insert([1], [2], batch=Batch("nightly", 5))
+
+
+@pytest.mark.parametrize("sender", ["bad name/", "", "17", "x" * 94, "a\n", 7])
+def test_a_batch_whose_sender_has_no_name_that_a_service_takes_is_refused_before_it_is_sent(sender):
+    with pytest.raises(InvalidInput, match=r"sender of a batch is .* but must be letters") as raised:
+        Batch(sender, 0)
+    assert repr(sender) in raised.value.message
+    assert Batch("x" * 93, np.int64(0)).number == 0
+    check_batch_source(f"client:{'x' * 93}")
+    for number in (-1, 0.5, True, "1"):
+        with pytest.raises(InvalidInput, match="must be from 0"):
+            Batch("nightly", number)
+
+
+@pytest.mark.parametrize("name", ["vertices", "paths"])
+@pytest.mark.parametrize("one", [99, "abc", np.int64(99), np.array(99), 1.5, b"a"])
+def test_one_id_in_place_of_a_list_of_them_is_refused_with_how_to_write_it(service, name, one):
+    plain = one.tolist() if hasattr(one, "tolist") else one
+    with pytest.raises(InvalidInput, match=rf"{name} is .* but must be a list of ids") as raised:
+        service.loop("sssp").query(**{name: one})
+    assert raised.value.hint == f"Write [{plain!r}] for one."
 
 
 def test_vertices_alone_are_known_and_an_insert_of_a_loop_goes_to_its_stream(service, own_stream):
@@ -279,6 +301,52 @@ def test_follow_tells_everything_first_and_then_what_changes(service, own_stream
     assert [one["kind"] for one in told.events] == ["split"]
     assert told.version > first.version
     changes.close()
+
+
+@pytest.fixture
+def stopping(running, own_stream):
+    """A server of its own that is stopped, and another one at its address; what is told of components by way of them."""
+    server = running.session.serve()
+    with connect(server.url, patience_s=60) as service:
+        changes = service.loop(f"{own_stream}-groups").follow(interval_s=0.05)
+        yield SimpleNamespace(
+            stop=server.stop,
+            begin=lambda: running.session.serve(port=server.port),
+            url=server.url,
+            told=changes,
+        )
+        changes.close()
+
+
+def test_follow_goes_on_from_where_it_was_when_a_service_that_stopped_is_back(service, own_stream, stopping):
+    stream = service.stream(own_stream)
+    stream.insert([1, 2, 8], [2, 3, 9])
+    first = next(stopping.told)
+    assert first.values == first.groups | {1: 1} == {1: 1, 2: 1, 3: 1, 8: 8, 9: 8}
+    stopping.stop()
+    stream.remove([1], [2])
+    stopping.begin()
+    change = next(stopping.told)
+    assert change.values == {2: 2, 3: 2}  # of everything, which the next connection tells again, the news
+    assert change.version > first.version
+    stream.insert([9], [1])
+    assert next(stopping.told).values == {8: 1, 9: 1}
+
+
+def test_follow_and_progress_of_a_service_that_does_not_come_back_end_with_an_error(running, own_stream):
+    for patience_s, said in ((0, "stopped before .* was at its end"), (0.15, "nothing answers at")):
+        server = running.session.serve()
+        with connect(server.url, patience_s=patience_s) as service:
+            loop = service.loop(f"{own_stream}-paths")
+            loop.insert([1], [2])
+            changes = loop.follow(interval_s=0.05)
+            waiting = loop.ask(min_offsets={"http": 10**6}, deadline_s=600).progress()
+            next(changes)
+            next(waiting)
+            server.stop()
+            for told in (changes, waiting):
+                with pytest.raises(Unreachable, match=said):
+                    list(told)
 
 
 def test_points_come_in_every_form_and_are_predicted(service, running):

@@ -18,8 +18,10 @@ from tornado.client import (
     ServiceFailed,
     Unreachable,
 )
+from tornado.client.changes import ChangeCollector
+from tornado.client.events import Event
 from tornado.client.operations import Operations
-from tornado.client.steps import Again, Break, Call, Failure, Pause, Reply, made
+from tornado.client.steps import Again, Attempts, Break, Call, Failure, Pause, Reply, made
 from tornado.command.client import translated
 
 READ = Call("GET", "/v1/loops")
@@ -137,3 +139,45 @@ def test_the_command_line_makes_each_error_one_of_its_own():
     assert type(translated(ServiceFailed("x", code="of-a-newer-service"))) is ours.PeerError
     assert type(translated(OutcomeUnknown("x"))) is ours.ConnectionLost
     assert type(translated(ServiceFailed("x"))) is ours.PeerError
+
+
+def told(version, name="values", **values):
+    """Return the events of one answer, with values of vertices."""
+    rows = [{"vertex": vertex, name.removesuffix("s"): value} for vertex, value in values.items()]
+    answer = {"version": version, "snapshot": {}, "certificate": {}}
+    return [Event(name, {"version": version, name: rows}), Event("answer", answer)]
+
+
+def feed(changes, *events):
+    return [change for change in map(changes.feed, events) if change is not None]
+
+
+def test_what_another_connection_tells_again_is_no_change():
+    changes = ChangeCollector(moved_by=0.5)
+    first, then = feed(changes, *told(1, a=1.0, b=2.0, c=None, d=4.0), *told(2, b=3.0))
+    assert (first.values, then.values) == ({"a": 1.0, "b": 2.0, "c": None, "d": 4.0}, {"b": 3.0})
+    changes.feed(Event("values", {"values": [{"vertex": "a", "value": 9.0}]}))
+    changes.begin_anew()  # no answer ended that one
+    assert feed(changes, *told(2, a=1.0, b=3.0, c=None, d=4.0)) == []
+    assert [change.values for change in feed(changes, *told(3, a=2.0), *told(4))] == [{"a": 2.0}, {}]
+    changes.begin_anew()
+    (after,) = feed(changes, *told(7, a=2.4, b="Infinity", c=0.0, e=5.0))
+    assert after.values == {
+        "b": float("inf"),
+        "c": 0.0,
+        "d": None,
+        "e": 5.0,
+    }  # a is within 0.5 of what was told
+    changes.begin_anew()
+    (after,) = feed(changes, *told(7, "groups", a=1), *told(7, b=1.0))[:1]
+    assert after.groups == {"a": 1}
+
+
+def test_what_waits_for_a_service_is_patient_anew_when_it_was_back():
+    attempts = Attempts(READ, 0.5)
+    ended, away = (Failure(kind, "http://x", was_reached=True) for kind in (Break.ENDED, Break.NOT_REACHED))
+    assert [attempts.pause_after(one).seconds for one in (ended, away)] == [0.1, 0.2]
+    attempts.renew()
+    assert [attempts.pause_after(ended).seconds for _ in range(2)] == [0.1, 0.2]
+    with pytest.raises(Unreachable, match=r"http://x stopped before /v1/loops was at its end.*patience_s"):
+        attempts.pause_after(ended)

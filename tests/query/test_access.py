@@ -173,6 +173,22 @@ def test_who_follows_a_loop_hears_nothing_of_a_question_of_another_stream(ask):
         assert ("roads" in answer.text) == (token == READER)
 
 
+def test_what_is_kept_for_who_follows_is_let_go_of_by_nobody_else_who_only_reads(ask, path):
+    path.write_text(LINES + "read other-reader")
+    asked = ask("POST", "/v1/queries?wait_s=20", READER, json={"loop": "roads"}).json()
+    reader, keep = "/v1/loops/roads/readers/me", {"json": {"query": asked["id"]}}
+    version = ask("POST", reader, READER, **keep).json()["version"]
+    for refused in (
+        ask("DELETE", reader, "other-reader", params={"before": version}),
+        ask("POST", reader, "other-reader", **keep),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        assert "a token that may write" in refused.json()["hint"]
+    assert ask("GET", reader, "other-reader", params={"after": 0, "up_to": version}).status_code == 200
+    for token in (READER, ROADS):
+        assert ask("DELETE", reader, token, params={"before": version}).status_code == 204
+
+
 def test_what_is_not_there_is_refused_in_the_words_of_what_is_not_shown(ask):
     hidden, missing = (ask("GET", f"/v1/loops/{name}", LANES) for name in ("roads", "woods"))
     assert hidden.json() == {
@@ -193,7 +209,24 @@ def test_lists_show_a_token_of_one_stream_only_that(ask):
         assert all((f'"{name}"' in metrics) == (name in seen) for name in ("roads", "lanes"))
         assert ("tornado_process_memory_bytes" in metrics) == (token == READER)
     assert ask("GET", "/readyz").json() == {"status": "ready"}
-    assert ask("GET", "/readyz", LANES).status_code == 200
+
+
+def test_readiness_names_loops_and_failures_of_the_streams_of_a_token_alone(ask, fake):
+    fake.loops["roads"].stream.not_logged = "the disk is full"
+    everything = {"status": "ready", "loops": ["lanes", "roads"], "not_logged": {"roads": "the disk is full"}}
+    assert ask("GET", "/readyz", READER).json() == everything
+    assert ask("GET", "/readyz", ROADS).json() == everything | {"loops": ["roads"]}
+    assert ask("GET", "/readyz", LANES).json() == {"status": "ready", "loops": ["lanes"]}
+
+
+def test_head_is_let_in_as_get_is(ask):
+    for path in ("/healthz", "/readyz"):
+        answer = ask("HEAD", path)
+        assert (answer.status_code, answer.content) == (200, b"")
+    assert ask("HEAD", "/v1/loops").status_code == 401
+    assert ask("HEAD", "/nowhere").status_code == 401
+    assert ask("HEAD", "/v1/loops/roads", LANES).status_code == 403
+    assert ask("HEAD", "/v1/loops/roads", READER).status_code == 405
 
 
 def test_what_is_observed_shows_a_token_of_one_stream_only_that(ask, server):
@@ -207,7 +240,11 @@ def test_what_is_observed_shows_a_token_of_one_stream_only_that(ask, server):
         lanes = ask("GET", f"/v1/observations{path}", LANES)
         assert lanes.status_code == 200
         assert '"lanes' in lanes.text and '"roads' not in lanes.text
-    assert ask("GET", "/v1/observations/questions", LANES).json()["kept"] == 1
+    ask("POST", "/v1/queries", READER, json={"loop": "roads", "mode": "approximate", "top": 1})
+    for token, kept, newest in ((READER, 3, 3), (LANES, 1, 2)):
+        eventually(lambda: ask("GET", "/v1/observations/questions", READER).json()["kept"] == 3)
+        found = ask("GET", "/v1/observations/questions", token).json()
+        assert (found["kept"], found["newest"]) == (kept, newest)
     # What all streams have together is for who may see them all.
     assert ask("GET", "/v1/observations", READER).json()["process"]["memory_bytes"] > 0
     assert ask("GET", "/v1/observations", LANES).json()["process"]["memory_bytes"] is None

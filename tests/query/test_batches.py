@@ -90,8 +90,11 @@ def test_what_a_task_sent_that_did_not_win_is_not_in(client):
 
 def test_a_gap_is_refused_at_the_first_part_with_what_to_do(client):
     document = problem(put(client, 3, "0.a", body([1], [8])), 422, "invalid-argument")
-    assert "batch 3 of 'spark:q' cannot come to loop 'roads', which has none" in document["detail"]
+    assert "batch 3 of 'spark:q' cannot come to stream 'roads', which has none" in document["detail"]
     assert "new checkpointLocation" in document["hint"]
+    document = problem(put(client, 3, "0.a", body([1], [8]), source="client:q"), 422, "invalid-argument")
+    assert "begin with 0 and have no gaps" in document["hint"]
+    assert document["hint"].endswith("its sender must begin anew too: with batch 0.")
     commit(client, 0)
     problem(commit(client, 2), 422, "invalid-argument")
     assert commit(client, 1).json()["offsets"] == {SOURCE: 0}

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 from tornado.clock import SYSTEM_CLOCK, ManualClock
-from tornado.errors import InvalidArgument
+from tornado.errors import Forbidden, InvalidArgument
+from tornado.query.bearer_tokens import BearerToken
+from tornado.query.callers import Caller
 from tornado.query.ids import IntIds
 from tornado.query.result_history import ResultHistory
 from tornado.query.rows import AnswerForm
@@ -107,6 +109,51 @@ def test_one_reader_too_many_costs_the_one_that_asked_last_the_longest_ago(store
     assert changed(history, 0, 1, "c") == {1: 1.0}
     with pytest.raises(InvalidArgument, match="which has none"):
         changed(history, 0, 1, "b")
+
+
+def caller(name, *, writes=False):
+    return Caller(BearerToken(digest=name.encode(), writes=writes))
+
+
+@pytest.mark.parametrize("kind", ["memory:", "lmdb"])
+def test_a_reader_is_of_the_token_that_made_it_also_after_a_restart(kind, tmp_path):
+    with open_store(kind if kind == "memory:" else f"lmdb://{tmp_path}/store") as store:
+        made = ResultHistory(store, clock=SYSTEM_CLOCK)
+        made.keep("roads", "r", 3, *result(v1=3.0), form=NUMBERS, by=caller("own"))
+        made.keep("roads", "r", 5, *result(v1=5.0), form=NUMBERS, by=caller("loader", writes=True))
+        history = ResultHistory(store, clock=SYSTEM_CLOCK)
+        with pytest.raises(Forbidden, match="the reader 'r' is of another token"):
+            history.forget("roads", "r", 5, by=caller("other"))
+        for version in (3, 5, 7):
+            with pytest.raises(Forbidden, match="the reader 'r' is of another token"):
+                history.keep("roads", "r", version, *result(v1=0.0), form=NUMBERS, by=caller("other"))
+        assert changed(history, 3, 5) == {1: 5.0}
+        history.keep("roads", "r", 7, *result(v1=7.0), form=NUMBERS, by=caller("own"))
+        history.forget("roads", "r", 5, by=caller("own"))
+        history.forget("roads", "r", 7, by=caller("loader", writes=True))
+        with pytest.raises(InvalidArgument, match="which has 7"):
+            changed(history, 5, 7)
+
+
+def test_a_reader_of_nobody_is_of_whoever_goes_on_with_it(store):
+    history = ResultHistory(store, clock=SYSTEM_CLOCK)
+    history.keep("roads", "r", 3, *result(v1=3.0), form=NUMBERS)
+    history.keep("roads", "r", 5, *result(v1=5.0), form=NUMBERS, by=caller("own"))
+    with pytest.raises(Forbidden):
+        history.forget("roads", "r", 5, by=caller("other"))
+
+
+def test_a_token_that_makes_reader_after_reader_costs_no_other_token_one(store):
+    clock = ManualClock()
+    history = ResultHistory(store, readers=4, clock=clock)
+    makes = [("own", "mine")] + [("other", f"r{number}") for number in range(6)] + [("third", "t")]
+    for name, reader in makes:
+        history.keep("roads", reader, 1, *result(v1=1.0), form=NUMBERS, by=caller(name))
+        clock.advance(1.0)
+    for reader in ("mine", "t", "r4", "r5"):
+        assert changed(history, 0, 1, reader) == {1: 1.0}
+    with pytest.raises(InvalidArgument, match="which has none"):
+        changed(history, 0, 1, "r3")
 
 
 @pytest.fixture(params=["memory:", "lmdb"])

@@ -6,6 +6,7 @@ can stand beside the web framework called tornado. It needs httpx and pyarrow. N
 
 from .answers import ServiceAnswer
 from .async_service import AsyncLoop, AsyncQuery, AsyncService, AsyncStream, connect_async
+from .changes import Change
 from .errors import (
     InConflict,
     InvalidInput,
@@ -21,7 +22,7 @@ from .errors import (
     Unreachable,
 )
 from .neighbourhood import Neighbourhood
-from .operations import Batch, Change, PushOutcome
+from .operations import Batch, PushOutcome
 from .service import Service, ServiceLoop, ServiceQuery, ServiceStream, connect
 
 __all__ = [

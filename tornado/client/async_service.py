@@ -10,10 +10,11 @@ from typing import Any, Self
 import pyarrow as pa
 
 from .answers import ServiceAnswer
+from .changes import Change, ChangeCollector
 from .columns import edges_table, points_table, vertices_table
 from .handles import KnownLoop, KnownQuery, KnownService, KnownStream, listing, start_document
 from .neighbourhood import Neighbourhood
-from .operations import Batch, Change, ChangeCollector, PushOutcome, events_of_loop, events_of_query
+from .operations import DONE, Batch, PushOutcome, events_of_loop, events_of_query
 from .progress import ProgressBar
 from .questions import question
 from .steps import Document
@@ -214,9 +215,9 @@ class AsyncLoop(KnownLoop[AsyncConnection]):
         self, *, moved_by: float | None = None, interval_s: float | None = None
     ) -> AsyncIterator[Change]:
         """Yield what changes from one exact answer to the next."""
-        changes = ChangeCollector()
+        changes, patience_s = ChangeCollector(moved_by=moved_by), self._operations.patience_s
         call = events_of_loop(self.name, moved_by=moved_by, interval_s=interval_s)
-        async for event in self._connection.events(call):
+        async for event in self._connection.unending_events(call, patience_s, changes.begin_anew):
             change = changes.feed(event)
             if change is not None:
                 yield change
@@ -236,9 +237,12 @@ class AsyncQuery(KnownQuery[AsyncConnection]):
 
     async def progress(self) -> AsyncIterator[Document]:
         """Yield how the query stands, until it has ended."""
-        async for event in self._connection.events(events_of_query(self.id)):
+        call, patience_s = events_of_query(self.id), self._operations.patience_s
+        async for event in self._connection.unending_events(call, patience_s):
             self.document = event.data
             yield self.document
+            if event.name == DONE:
+                break
 
     async def result(self, *, table: str | None = None, progress: bool | None = None) -> ServiceAnswer:
         """Wait for the end and return the answer."""

@@ -6,7 +6,7 @@ anything is sent. Leaves out what only the service can know: whether an edge of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -114,9 +114,15 @@ def point_rows(features: Any) -> list[Any]:
     ]
 
 
-def plain_ids(vertices: Any) -> list[int | str]:
-    """Return ids as JSON has them: whole numbers or strings."""
-    found = vertices.tolist() if hasattr(vertices, "tolist") else list(vertices)
+def plain_ids(name: str, vertices: Any) -> list[int | str]:
+    """Return the ids of an argument as JSON has them: whole numbers or strings."""
+    found = vertices.tolist() if hasattr(vertices, "tolist") else vertices
+    if isinstance(found, str | bytes) or not isinstance(found, Iterable):
+        raise InvalidInput(
+            f"{name} is {vertices!r} but must be a list of ids",
+            hint=f"Write [{found!r}] for one.",
+        )
+    found = list(found)
     for one in found:
         if isinstance(one, bool) or not isinstance(one, int | str):
             raise InvalidInput(

@@ -6,6 +6,7 @@ Guarantee: what changes something and is not numbered is made again only where t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +16,15 @@ import pyarrow as pa
 
 from .columns import bodies
 from .errors import InvalidInput, OutcomeUnknown, QueryEnded, ServiceError
-from .events import Event
 from .steps import Again, Call, Document, Reply, Steps, made
 
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
+# The last event of a query.
+DONE = "done"
+# As a service takes it behind `client:`.
+_LONGEST_SENDER = 93
+_SENDER = re.compile(rf"(?![0-9]+\Z)[A-Za-z0-9_.-]{{1,{_LONGEST_SENDER}}}")
 RUNNING = frozenset({"queued", "running"})
 # Long enough to ask seldom, short enough for a bar that moves.
 _LOOK_S = 0.25
@@ -38,7 +43,7 @@ class PushOutcome:
     Attributes
     ----------
     accepted, rejected : int
-        Of these records.
+        Of these records. Why one was rejected is in the quarantine file of the service, with its place; the answer does not say.
     offsets : dict
         How many records of the source are in or rejected now; a snapshot with as many has these.
     repeated : bool
@@ -60,11 +65,31 @@ class Batch:
     sender : str
         Who numbers: letters, digits and `_.-`, and not digits alone.
     number : int
-        From 0, growing. One that is not above the newest that is in counts as in, and is passed over.
+        0 for the first one of a sender, and then one more each time. One that is in is passed over, and one that would leave a gap refused.
+
+    Raises
+    ------
+    InvalidInput
+        The sender has no such name, or the number is none.
     """
 
     sender: str
     number: int
+
+    def __post_init__(self) -> None:
+        sender: Any = self.sender  # of whatever kind callers give
+        number: Any = self.number
+        if not isinstance(sender, str) or not _SENDER.fullmatch(sender):
+            raise InvalidInput(
+                f"the sender of a batch is {sender!r} but must be letters, digits, '.', '_' and '-', not digits alone, "
+                f"and {_LONGEST_SENDER} characters at most",
+                hint='A name that stays the same for all batches, such as Batch("nightly", 0).',
+            )
+        if isinstance(number, bool) or not hasattr(number, "__index__") or number < 0:
+            raise InvalidInput(
+                f"the batch number is {number!r} but must be from 0 on",
+                hint="The first batch of a sender is 0, and each next one has one more.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +247,6 @@ class Operations:
 
     def insert_batch(self, loop: str, batch: Batch, table: pa.Table) -> Steps[PushOutcome]:
         """Send a table as one numbered batch, which is in whole or not at all, and once."""
-        if batch.number < 0:
-            raise InvalidInput(f"the batch number is {batch.number} but must be from 0 on")
         path = f"/v1/loops/{quoted(loop)}/batches/{quoted(f'client:{batch.sender}')}/{batch.number}"
         # The order of rows counts: an edge may come, go and come again.
         table = table.append_column("order", pa.array(range(table.num_rows), pa.int64()))
@@ -247,78 +270,6 @@ def events_of_loop(loop: str, *, moved_by: float | None, interval_s: float | Non
     return Call("GET", f"/v1/loops/{quoted(loop)}/events", parameters, accept="text/event-stream")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one exact answer has that the one before it had not.
-
-    Attributes
-    ----------
-    version : int
-        Of the stream.
-    values : dict
-        Of vertices that are new or have another value; None: out of reach now.
-    groups : dict
-        Of vertices that are in another group, where values are labels.
-    events : tuple
-        Groups that split or merged: `{"kind": "split", "from": […], "into": […], "sizes": […]}`.
-    snapshot, certificate : dict
-        Of the answer.
-    """
-
-    version: int
-    values: dict[int | str, Any]
-    groups: dict[int | str, Any]
-    events: tuple[Document, ...]
-    snapshot: Document
-    certificate: Document
-
-
-class ChangeCollector:
-    """Puts the events of a loop together: one `Change` for each answer."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def feed(self, event: Event) -> Change | None:
-        """Take an event; return the change that it ends, if any.
-
-        Raises
-        ------
-        QueryEnded
-            The service follows no further.
-        """
-        data = event.data
-        if event.name == "values":
-            self._values |= {row["vertex"]: _number(row["value"]) for row in data["values"]}
-        elif event.name == "groups":
-            self._groups |= {row["vertex"]: row["group"] for row in data["groups"]}
-        elif event.name in {"split", "merge"}:
-            self._events.append({"kind": event.name} | {key: data[key] for key in ("from", "into", "sizes")})
-        elif event.name == "error":
-            raise QueryEnded(
-                str(data.get("detail") or "the service ended it"),
-                hint=data.get("hint"),
-                code=data.get("code"),
-            )
-        elif event.name == "answer":
-            change = Change(
-                data["version"],
-                self._values,
-                self._groups,
-                tuple(self._events),
-                data["snapshot"],
-                data["certificate"],
-            )
-            self._begin()
-            return change
-        return None
-
-    def _begin(self) -> None:
-        self._values: dict[int | str, Any] = {}
-        self._groups: dict[int | str, Any] = {}
-        self._events: list[Document] = []
-
-
 def quoted(name: str) -> str:
     """Return a name as a part of a path."""
     return quote(name, safe="")
@@ -339,10 +290,6 @@ def _ended(query: Document) -> QueryEnded:
         or ("Give it longer with deadline_s." if query["state"] == "deadline" else None),
         code=problem.get("code"),
     )
-
-
-def _number(value: Any) -> Any:
-    return float(value) if value in ("Infinity", "-Infinity") else value
 
 
 def _next_page(reply: Reply) -> str | None:

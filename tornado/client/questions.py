@@ -34,7 +34,7 @@ def question(
     asked = {
         "loop": loop,
         "mode": mode,
-        "vertices": None if vertices is None else plain_ids(vertices),
+        "vertices": None if vertices is None else plain_ids("vertices", vertices),
         "top": top,
         "parameters": None if parameters is None else dict(parameters),
         "at": at,
@@ -43,6 +43,6 @@ def question(
         "max_iterations": max_iterations,
         "check": check or None,
         "points": None if points is None else point_rows(points),
-        "paths": None if paths is None else plain_ids(paths),
+        "paths": None if paths is None else plain_ids("paths", paths),
     }
     return {name: value for name, value in asked.items() if value is not None}

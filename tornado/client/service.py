@@ -9,10 +9,11 @@ from typing import Any, Self
 import pyarrow as pa
 
 from .answers import ServiceAnswer
+from .changes import Change, ChangeCollector
 from .columns import edges_table, points_table, vertices_table
 from .handles import KnownLoop, KnownQuery, KnownService, KnownStream, listing, start_document
 from .neighbourhood import Neighbourhood
-from .operations import Batch, Change, ChangeCollector, PushOutcome, events_of_loop, events_of_query
+from .operations import DONE, Batch, PushOutcome, events_of_loop, events_of_query
 from .progress import ProgressBar
 from .questions import question
 from .steps import Document
@@ -306,6 +307,8 @@ class ServiceLoop(KnownLoop[Connection]):
     def follow(self, *, moved_by: float | None = None, interval_s: float | None = None) -> Iterator[Change]:
         """Yield what changes: everything first, then what each exact answer has that the one before it had not.
 
+        Where the service stops or the connection breaks, it is asked again within the patience, and what was told is not told again.
+
         Parameters
         ----------
         moved_by : float, optional
@@ -317,10 +320,12 @@ class ServiceLoop(KnownLoop[Connection]):
         ------
         QueryEnded
             The service follows no further.
+        Unreachable
+            It went away, and did not come back within the patience.
         """
-        changes = ChangeCollector()
+        changes, patience_s = ChangeCollector(moved_by=moved_by), self._operations.patience_s
         call = events_of_loop(self.name, moved_by=moved_by, interval_s=interval_s)
-        for event in self._connection.events(call):
+        for event in self._connection.unending_events(call, patience_s, changes.begin_anew):
             change = changes.feed(event)
             if change is not None:
                 yield change
@@ -340,9 +345,12 @@ class ServiceQuery(KnownQuery[Connection]):
 
     def progress(self) -> Iterator[Document]:
         """Yield how the query stands, until it has ended."""
-        for event in self._connection.events(events_of_query(self.id)):
+        call, patience_s = events_of_query(self.id), self._operations.patience_s
+        for event in self._connection.unending_events(call, patience_s):
             self.document = event.data
             yield self.document
+            if event.name == DONE:
+                break
 
     def result(self, *, table: str | None = None, progress: bool | None = None) -> ServiceAnswer:
         """Wait for the end and return the answer; see `ServiceLoop.query`."""

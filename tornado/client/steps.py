@@ -116,8 +116,11 @@ class Break(Enum):
     """How a call came to no answer."""
 
     NOT_REACHED = "nothing answers"
+    NOT_TRUSTED = "its certificate is not trusted"
+    NO_TLS = "it does not speak TLS"
     TOO_LATE = "no answer in time"
     BROKEN = "the connection broke"
+    ENDED = "the service ended its answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,19 +165,49 @@ def made(call: Call, *, patience_s: float) -> Steps[Reply]:
     ServiceError
         The answer is an error, or there is none.
     """
-    waited_s = 0.0
-    attempt = 0
+    attempts = Attempts(call, patience_s)
     while True:
         outcome = yield call
         assert outcome is not None
         if isinstance(outcome, Reply) and not outcome.is_error:
             return outcome
-        pause_s = _pause_before_next(call, outcome, attempt)
-        if pause_s is None or waited_s + pause_s > patience_s:
-            raise error_of(call, outcome)
-        yield Pause(pause_s)
-        waited_s += pause_s
-        attempt += 1
+        yield attempts.pause_after(outcome)
+
+
+class Attempts:
+    """How often a call is made again, by how long that took so far.
+
+    Parameters
+    ----------
+    call : Call
+    patience_s : float
+        How long the pauses may be, all together.
+    """
+
+    def __init__(self, call: Call, patience_s: float) -> None:
+        self._call = call
+        self._patience_s = patience_s
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget the pauses so far: the call was answered."""
+        self._waited_s = 0.0
+        self._attempt = 0
+
+    def pause_after(self, outcome: Reply | Failure) -> Pause:
+        """Return the pause before the call is made again.
+
+        Raises
+        ------
+        ServiceError
+            It is not: the outcome as an error.
+        """
+        pause_s = _pause_before_next(self._call, outcome, self._attempt)
+        if pause_s is None or self._waited_s + pause_s > self._patience_s:
+            raise error_of(self._call, outcome)
+        self._waited_s += pause_s
+        self._attempt += 1
+        return Pause(pause_s)
 
 
 def error_of(call: Call, outcome: Reply | Failure) -> ServiceError:
@@ -208,7 +241,11 @@ def _pause_before_next(call: Call, outcome: Reply | Failure, attempt: int) -> fl
         if outcome.kind is Break.NOT_REACHED:
             # One that never answered is more likely a wrong address than a service that comes back.
             return grown_s if outcome.was_reached else None
-        return grown_s if outcome.kind is Break.BROKEN and call.again is Again.ALWAYS else None
+        is_cut = outcome.kind in {
+            Break.BROKEN,
+            Break.ENDED,
+        }  # not one without trust: asking again would not help
+        return grown_s if is_cut and call.again is Again.ALWAYS else None
     retried = outcome.status == _REFUSED_FOR_NOW or (
         outcome.status == _AWAY_FOR_NOW and call.again is Again.ALWAYS
     )
@@ -233,6 +270,16 @@ def _no_answer(call: Call, failure: Failure) -> ServiceError:
             f"nothing answers at {failure.where}",
             hint="Start a service (tornado run APP … --http HOST:PORT), or name it with the URL or TORNADO_URL.",
         )
+    if failure.kind is Break.NOT_TRUSTED:
+        return Unreachable(
+            f"the certificate of {failure.where} is not trusted: {failure.text}",
+            hint="Ask by a name that it is for, name the authority that issued it (SSL_CERT_FILE=FILE, or verify=FILE of connect), or renew it.",
+        )
+    if failure.kind is Break.NO_TLS:
+        return Unreachable(
+            f"{failure.where} does not speak TLS: {failure.text}",
+            hint="Ask http:// in place of https://, or start the service with --tls-certificate and --tls-key.",
+        )
     if call.again is Again.REFUSED:
         return OutcomeUnknown(
             f"{failure.kind.value} of {failure.where} while {call.method} {call.path} was under way, so it may have been done or not",
@@ -240,6 +287,11 @@ def _no_answer(call: Call, failure: Failure) -> ServiceError:
         )
     if failure.kind is Break.TOO_LATE:
         return Unreachable(f"{failure.where} did not answer in time")
+    if failure.kind is Break.ENDED:
+        return Unreachable(
+            f"{failure.where} stopped before {call.path} was at its end",
+            hint="Ask again when it is back; a longer patience_s waits for that.",
+        )
     return Unreachable(f"the connection to {failure.where} broke: {failure.text}")
 
 

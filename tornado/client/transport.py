@@ -13,7 +13,7 @@ import ipaddress
 import os
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ import httpx
 
 from .errors import InvalidInput
 from .events import Event, EventParser
-from .steps import Break, Call, Failure, Pause, Reply, Result, Steps, error_of
+from .steps import Attempts, Break, Call, Failure, Pause, Reply, Result, Steps, error_of
 
 URL_VARIABLE = "TORNADO_URL"
 TOKEN_VARIABLE = "TORNADO_TOKEN"  # noqa: S105  # a name, no secret
@@ -85,6 +85,10 @@ class ServiceAddress:
         }
 
 
+def _nothing() -> None:
+    pass
+
+
 class Connection:
     """One service, asked with blocking calls. To be closed; threads may share it."""
 
@@ -112,24 +116,51 @@ class Connection:
                 result: Result = ended.value
                 return result
             if isinstance(step, Pause):
-                time.sleep(step.seconds)
+                self._pause(step)
                 outcome = None
             else:
                 outcome = self._outcome(step)
 
     def events(self, call: Call) -> Iterator[Event]:
         """Yield the server-sent events that answer a call, until the service ends them."""
+        for told in self._told(call):
+            if not isinstance(told, Event):
+                raise error_of(call, told)
+            yield told
+
+    def unending_events(
+        self, call: Call, patience_s: float, anew: Callable[[], None] = _nothing
+    ) -> Iterator[Event]:
+        """Yield events of a service that does not end them: where they end, the call is made again, and `anew` is called before."""
+        attempts = Attempts(call, patience_s)
+        while True:
+            outcome: Reply | Failure = Failure(Break.ENDED, self.url, was_reached=True)
+            for told in self._told(call):
+                if isinstance(told, Event):
+                    attempts.renew()
+                    yield told
+                else:
+                    outcome = told
+            self._pause(attempts.pause_after(outcome))
+            anew()
+
+    def _told(self, call: Call) -> Iterator[Event | Reply | Failure]:
+        """Yield the events that answer a call, and last why there are no more, unless the service ended them."""
         try:
             with self._client.stream(**_request(call), timeout=_unending(call)) as answer:
                 self._was_reached = True
                 if answer.is_error:
                     answer.read()
-                    raise error_of(call, _reply(answer))
+                    yield _reply(answer)
+                    return
                 parser = EventParser()
                 for line in answer.iter_lines():
                     yield from parser.feed(line)
         except httpx.HTTPError as error:
-            raise error_of(call, self._failure(error)) from error
+            yield self._failure(error)
+
+    def _pause(self, pause: Pause) -> None:
+        time.sleep(pause.seconds)
 
     def _outcome(self, call: Call) -> Reply | Failure:
         try:
@@ -170,25 +201,52 @@ class AsyncConnection:
                 result: Result = ended.value
                 return result
             if isinstance(step, Pause):
-                await asyncio.sleep(step.seconds)
+                await self._pause(step)
                 outcome = None
             else:
                 outcome = await self._outcome(step)
 
     async def events(self, call: Call) -> AsyncIterator[Event]:
         """Yield the server-sent events that answer a call, until the service ends them."""
+        async for told in self._told(call):
+            if not isinstance(told, Event):
+                raise error_of(call, told)
+            yield told
+
+    async def unending_events(
+        self, call: Call, patience_s: float, anew: Callable[[], None] = _nothing
+    ) -> AsyncIterator[Event]:
+        """Yield events of a service that does not end them: where they end, the call is made again, and `anew` is called before."""
+        attempts = Attempts(call, patience_s)
+        while True:
+            outcome: Reply | Failure = Failure(Break.ENDED, self.url, was_reached=True)
+            async for told in self._told(call):
+                if isinstance(told, Event):
+                    attempts.renew()
+                    yield told
+                else:
+                    outcome = told
+            await self._pause(attempts.pause_after(outcome))
+            anew()
+
+    async def _told(self, call: Call) -> AsyncIterator[Event | Reply | Failure]:
+        """Yield the events that answer a call, and last why there are no more, unless the service ended them."""
         try:
             async with self._client.stream(**_request(call), timeout=_unending(call)) as answer:
                 self._was_reached = True
                 if answer.is_error:
                     await answer.aread()
-                    raise error_of(call, _reply(answer))
+                    yield _reply(answer)
+                    return
                 parser = EventParser()
                 async for line in answer.aiter_lines():
                     for event in parser.feed(line):
                         yield event
         except httpx.HTTPError as error:
-            raise error_of(call, self._failure(error)) from error
+            yield self._failure(error)
+
+    async def _pause(self, pause: Pause) -> None:
+        await asyncio.sleep(pause.seconds)
 
     async def _outcome(self, call: Call) -> Reply | Failure:
         try:
@@ -222,12 +280,25 @@ def _reply(answer: httpx.Response) -> Reply:
 
 
 def _failure(error: httpx.HTTPError, url: str, *, was_reached: bool) -> Failure:
-    kind = Break.BROKEN
+    kind, text = Break.BROKEN, str(error)
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        handshake = _failed_handshake(error)
         kind = Break.NOT_REACHED
+        if isinstance(handshake, ssl.SSLCertVerificationError):
+            kind, text = Break.NOT_TRUSTED, handshake.verify_message
+        elif handshake is not None:
+            kind, text = Break.NO_TLS, str(handshake)
     elif isinstance(error, httpx.TimeoutException):
         kind = Break.TOO_LATE
-    return Failure(kind, url, str(error), was_reached)
+    return Failure(kind, url, text, was_reached)
+
+
+def _failed_handshake(error: BaseException) -> ssl.SSLError | None:
+    """Return the error of TLS that kept a connection from coming about, which httpx hands on as the cause of a cause."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, ssl.SSLError):
+        found = found.__cause__ or found.__context__
+    return found
 
 
 def _timeout(call: Call) -> httpx.Timeout:

@@ -26,6 +26,7 @@ from typing import Final
 from ..errors import InvalidArgument
 
 LONGEST_BATCH_SOURCE: Final = 100
+CLIENT_BATCHES: Final = "client:"
 
 _BATCHES: Final = re.compile(r"((?:spark|client):(?![0-9]+\Z)|spark-write:)[A-Za-z0-9_.-]+")
 _PARTITION: Final = re.compile(r"[A-Za-z0-9_.-]+:[0-9]+")

@@ -26,6 +26,7 @@ from ..ingest.interner import Draft, Interner
 from ..ingest.parsed import REJECTED, ParsedRecords, Rejection, is_settled, settled
 from ..ingest.point_ids import ids_at
 from ..ingest.quarantine import Quarantine
+from ..ingest.source_names import CLIENT_BATCHES
 from ..loop_views import RecordStreamView
 from ..records.checked import Checked, CheckedBy
 from ..records.edge_batch import EdgeBatch
@@ -418,10 +419,10 @@ class StreamIntake:
         following = 0 if newest is None else newest + 1
         if number > following:
             raise InvalidArgument(
-                f"batch {number} of {source!r} cannot come to loop {self.name!r}, which has "
+                f"batch {number} of {source!r} cannot come to stream {self.name!r}, which has "
                 + ("none of its batches" if newest is None else f"its batches up to {newest}"),
-                hint=f"The next one is {following}. If the loop began anew, its sender must begin anew too: a Spark query "
-                "with a new checkpointLocation.",
+                hint=f"The next one is {following}: numbers begin with 0 and have no gaps. If the stream began anew, its sender must begin anew "
+                f"too: {_beginning_anew(source)}.",
             )
         return number < following
 
@@ -432,6 +433,12 @@ class StreamIntake:
         if found is not None:
             found.number = number
         return number
+
+
+def _beginning_anew(source: str) -> str:
+    if source.startswith(CLIENT_BATCHES):
+        return "with batch 0"
+    return "a Spark query with a new checkpointLocation"
 
 
 def _closed(stream: str) -> ConnectionLost:

@@ -40,6 +40,11 @@ class Caller:
         return "anybody" if self.token is None else self.token.name
 
     @property
+    def digest(self) -> bytes | None:
+        """Whom what it makes belongs to; None where nobody is told from others."""
+        return None if self.token is None else self.token.digest
+
+    @property
     def writes(self) -> bool:
         """Whether it may change what there is."""
         return self.is_known and (self.token is None or self.token.writes)
@@ -75,6 +80,27 @@ class Caller:
         """
         if not self.writes:
             raise Forbidden(f"the token {self.name} only reads, and this changes what there is")
+
+    def require_own(self, owner: object, what: str) -> None:
+        """Refuse who only reads what is another's.
+
+        Parameters
+        ----------
+        owner
+            Whose it is, as `digest`; None where nobody knows.
+        what
+            As messages call it.
+
+        Raises
+        ------
+        Forbidden
+            When it is.
+        """
+        if self.digest != owner and not self.writes:
+            raise Forbidden(
+                f"{what} is of another token, and the token {self.name} only reads",
+                hint="Take a name of your own, or a token that may write.",
+            )
 
     def require(self, stream: str | None, what: str) -> None:
         """Refuse who may not see a stream.

@@ -100,15 +100,17 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
     """Return the routes for those who operate the server."""
     router = APIRouter(tags=["operation"])
 
+    @router.head("/healthz", include_in_schema=False)
     @router.get("/healthz")
     async def healthz() -> Response:
         """Whether the process answers."""
         return JsonResponse({"status": "ok"})
 
+    @router.head("/readyz", include_in_schema=False)
     @router.get("/readyz", responses={503: {"model": ProblemBody, "description": "Ask again soon."}})
     async def readyz(request: Request) -> Response:
         """Whether questions can be asked: the service is open and a loop runs; and which streams take nothing in meanwhile, and why."""
-        loops = sorted(service.master.loops)
+        loops = dict(service.master.loops)
         if not service.is_open or not loops:
             why = "no loop runs" if service.is_open else "the query service is closed"
             raise problems.ProblemError(
@@ -116,11 +118,13 @@ def operator_routes(service: QueryService, metrics: Metrics, bulkheads: Bulkhead
                     503, "not-ready", "Not ready", why, hint="Ask again soon.", headers={"Retry-After": "1"}
                 )
             )
-        if not caller_of(request).is_known:
+        caller = caller_of(request)
+        if not caller.is_known:
             return JsonResponse({"status": "ready"})  # names are for those who are let in
-        failures = {loop.stream_name: loop.stream.not_logged for loop in list(service.master.loops.values())}
+        seen = {name: loop for name, loop in sorted(loops.items()) if caller.sees(loop.stream_name)}
+        failures = {loop.stream_name: loop.stream.not_logged for loop in seen.values()}
         said = {name: str(why) for name, why in sorted(failures.items()) if why is not None}
-        return JsonResponse({"status": "ready", "loops": loops} | ({"not_logged": said} if said else {}))
+        return JsonResponse({"status": "ready", "loops": list(seen)} | ({"not_logged": said} if said else {}))
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {}}}})
     async def prometheus(request: Request) -> Response:

@@ -282,7 +282,7 @@ def query_routes(
         with caller.asking() as counted:
             query = await kind.run(lambda: service.submit(asked), after=given_up, deadline_s=deadline_s)
             counted(query)
-        query.asker = caller.token and caller.token.digest
+        query.asker = caller.digest
         if wait_s:
             await finished(query, wait_s)
         answered = query.state.is_final and (wait_s is not None or asked.mode is Mode.APPROXIMATE)

@@ -1,7 +1,8 @@
 """`/v1/loops/{name}/readers`: what changed between two exact answers, for those who follow a loop; see `ResultHistory`.
 
 A reader asks an exact query without vertices, has its answer kept under its own name, and reads what changed since another one
-that is kept: values, and where these are labels, the groups by names that stay. Every call may be made again.
+that is kept: values, and where these are labels, the groups by names that stay. Every call may be made again. Whoever may see a loop may read
+what is kept of it; only the token that made a reader, and those that may write, keep and delete.
 """
 
 from __future__ import annotations
@@ -87,13 +88,21 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
         require_followed(form, loop)
         moved_by = checked_moved_by(wanted.moved_by, form, loop)
         query = service.get(wanted.query)
-        caller_of(request).require(query.stream, f"query {wanted.query!r}")
+        caller = caller_of(request)
+        caller.require(query.stream, f"query {wanted.query!r}")
         version, answer = _exact(query, loop)
 
         def stored() -> None:
             intake.save_names()  # the ids of the result count on them
             results.keep(
-                loop, reader, version, *answer.arrays(), form=form, after=wanted.after, moved_by=moved_by
+                loop,
+                reader,
+                version,
+                *answer.arrays(),
+                form=form,
+                after=wanted.after,
+                moved_by=moved_by,
+                by=caller,
             )
 
         await bulkheads.histories.run(stored)
@@ -128,7 +137,8 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
         """Delete the answers before a version."""
         refuse_unknown_parameters(request, ["before"])
         loop = service.loop(name).name
-        await bulkheads.histories.run(lambda: results.forget(loop, reader, before))
+        caller = caller_of(request)
+        await bulkheads.histories.run(lambda: results.forget(loop, reader, before, by=caller))
         return Response(status_code=204)
 
     return router

@@ -88,6 +88,7 @@ class QuestionLog:
             lines, newest = list(self._lines), self._number
         if streams is not None:
             lines = [line for line in lines if line.stream in streams]
+            newest = lines[-1].number if lines else 0
 
         def chosen() -> Iterator[bytes]:
             for line in reversed(lines):

@@ -7,12 +7,14 @@ vertex last, and the names of groups (`following.py`). Both depend on what it wa
 The difference of two answers is computed when it is read, and one is let go of when the reader says that it has read beyond it.
 
 Guarantees: the changes between two versions are the same whenever they are read, after a restart on a durable store too; a
-version that is no longer there is an error, never another answer. Left out on purpose: storing differences. They would be
+version that is no longer there is an error, never another answer; a reader is of the token that made it, and another one that only reads
+neither adds to it nor takes from it. Left out on purpose: storing differences. They would be
 smaller, and could not be read from anywhere but the version before.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from threading import Lock
 
@@ -22,6 +24,7 @@ from ..clock import Clock
 from ..errors import InvalidArgument, StoreCorrupt
 from ..storage.versioned_store import VersionedStore
 from ..value_types import FLOAT64, INT64, Ids, ValueArray
+from .callers import ANYBODY, Caller
 from .following import Difference, Told
 from .group_names import Grouping
 from .rows import AnswerForm
@@ -33,6 +36,8 @@ _KEYS = {FLOAT64: b"values", INT64: b"values/int64"}
 _NAMES = b"names"
 # Of which version the reader was told before.
 _AFTER = b"after"
+# The hash of the token whose reader it is.
+_OWNER = b"owner"
 _ROW_BYTES = 16
 
 
@@ -47,7 +52,8 @@ class ResultHistory:
     store : VersionedStore
         Not ours to close.
     readers : int
-        So many readers a loop may have; beyond it, the one that asked last the longest ago loses its results.
+        So many readers a loop may have; beyond it, of those of the token that has the most the one that asked last the longest ago loses its
+        results.
     clock : Clock
         By whose calendar, which survives a restart, that is.
     """
@@ -69,6 +75,7 @@ class ResultHistory:
         form: AnswerForm,
         after: int | None = None,
         moved_by: float = 0.0,
+        by: Caller = ANYBODY,
     ) -> None:
         """Store what a reader is told by an exact result. One that is kept already, behind the same one, stays as it is.
 
@@ -85,9 +92,13 @@ class ResultHistory:
             this one.
         moved_by : float
             By how much a number must have moved from what was told to be told again.
+        by : Caller
+            Whose the reader is from now on, where it is nobody's.
 
         Raises
         ------
+        Forbidden
+            When it is another's.
         InvalidArgument
             When the reader has one of a later version, as `after` or otherwise: the loop began anew. Or `after` is not kept.
         StoreError
@@ -96,6 +107,7 @@ class ResultHistory:
         line = _line(loop, reader)
         with self._lock:
             kept = self._store.versions(line)
+            owner = self._checked_owner(line, reader, by)
             if after is not None and after > version:
                 raise InvalidArgument(
                     f"the answer is of version {version} of loop {loop!r}, but the reader {reader!r} was told of version {after}",
@@ -109,10 +121,12 @@ class ResultHistory:
             if after:
                 told = self._read(loop, reader, after, form).next(ids, values, form, moved_by=moved_by)
             if not kept:
-                self._make_room(loop)
+                self._make_room(loop, owner)
             moment = repr(self._clock.now().timestamp()).encode()
             items, deletes = _pages(told)
             items[_AFTER] = str(after).encode()
+            if owner is not None:
+                items[_OWNER] = owner
             self._store.write(line, version, items, deletes=deletes, metadata=moment)
 
     def changes(self, loop: str, reader: str, after: int, up_to: int, *, form: AnswerForm) -> Difference:
@@ -126,11 +140,19 @@ class ResultHistory:
         now = self._read(loop, reader, up_to, form)
         return Difference(self._read(loop, reader, after, form) if after else None, now, form)
 
-    def forget(self, loop: str, reader: str, before: int) -> None:
-        """Delete the results before a version."""
+    def forget(self, loop: str, reader: str, before: int, *, by: Caller = ANYBODY) -> None:
+        """Delete the results before a version.
+
+        Raises
+        ------
+        Forbidden
+            When the reader is another's.
+        """
+        line = _line(loop, reader)
         with self._lock:
-            if self._store.versions(_line(loop, reader)):
-                self._store.delete_before(_line(loop, reader), before)
+            self._checked_owner(line, reader, by)
+            if self._store.versions(line):
+                self._store.delete_before(line, before)
 
     def _read(self, loop: str, reader: str, version: int, form: AnswerForm) -> Told:
         line = _line(loop, reader)
@@ -156,11 +178,28 @@ class ResultHistory:
         page = self._store.read(line, _AFTER, version)
         return None if page is None else int(page)
 
-    def _make_room(self, loop: str) -> None:
+    def _checked_owner(self, line: str, reader: str, by: Caller) -> bytes | None:
+        """Return whose a reader is, once `by` may change it: whose it becomes, where it is nobody's."""
+        owner = self._owner(line)
+        if owner is None:
+            return by.digest
+        by.require_own(owner, f"the reader {reader!r}")
+        return owner
+
+    def _owner(self, line: str) -> bytes | None:
+        kept = self._store.versions(line)
+        return self._store.read(line, _OWNER, kept[-1]) if kept else None
+
+    def _make_room(self, loop: str, owner: bytes | None) -> None:
         prefix = _line(loop, "")
         lines = [line for line in self._store.loops() if line.startswith(prefix)]
-        if len(lines) >= self._readers:
-            self._store.drop(min(lines, key=self._last_s))
+        if len(lines) < self._readers:
+            return
+        owners = {line: self._owner(line) for line in lines}
+        held = Counter([*owners.values(), owner])
+        most = max(held.values())
+        # Whoever makes one reader after another costs itself the oldest, and nobody else.
+        self._store.drop(min((line for line in lines if held[owners[line]] == most), key=self._last_s))
 
     def _last_s(self, line: str) -> float:
         return float(self._store.metadata(line, max(self._store.versions(line))) or 0)

@@ -1,0 +1,68 @@
+"""What a client says of an address that it cannot trust or speak with, beside a service with a certificate and one without."""
+
+import asyncio
+
+import pytest
+import trustme
+
+from tornado.client import Unreachable, connect, connect_async
+from tornado.command.client import translated
+from tornado.query.server_certificate import ServerCertificate
+
+AUTHORITY = trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def secured(running, tmp_path_factory):
+    """The port of a service whose certificate is for 127.0.0.1 alone, and the file of its authority."""
+    folder = tmp_path_factory.mktemp("tls")
+    issued = AUTHORITY.issue_cert("127.0.0.1")
+    issued.private_key_pem.write_to_path(str(folder / "key"))
+    (folder / "certificate").write_bytes(b"".join(one.bytes() for one in issued.cert_chain_pems))
+    AUTHORITY.cert_pem.write_to_path(str(folder / "authority"))
+    server = running.session.serve(certificate=ServerCertificate(folder / "certificate", folder / "key"))
+    return server.port, str(folder / "authority")
+
+
+def said_of(url, verify):
+    """Return the error of both faces and both kinds of calls, which is the same."""
+
+    async def waited():
+        async with connect_async(url, verify=verify) as service:
+            await service.loops()
+
+    with connect(url, verify=verify) as service:
+        said = set()
+        for ask in (
+            service.loops,
+            lambda: service.stream("roads").insert([1], [2]),
+            lambda: next(service.loop("sssp").follow()),
+            lambda: asyncio.run(waited()),
+        ):
+            with pytest.raises(Unreachable) as raised:
+                ask()
+            assert type(raised.value) is Unreachable  # an OutcomeUnknown would say that something was sent
+            said.add((raised.value.message, raised.value.hint))
+    ((message, hint),) = said
+    assert str(translated(raised.value)) == str(raised.value)  # the command line says the same
+    return message, hint
+
+
+def test_a_certificate_that_is_not_trusted_is_said_with_why_and_what_helps(secured):
+    port, authority = secured
+    with connect(f"https://127.0.0.1:{port}", verify=authority) as service:
+        assert "sssp" in [loop.name for loop in service.loops()]
+    message, hint = said_of(f"https://127.0.0.1:{port}", verify=True)
+    assert message.startswith(f"the certificate of https://127.0.0.1:{port} is not trusted: ")
+    assert message.endswith(("local issuer certificate", "self-signed certificate in certificate chain"))
+    assert "SSL_CERT_FILE=FILE" in hint
+    message, hint = said_of(f"https://localhost:{port}", verify=authority)
+    assert message.endswith("Hostname mismatch, certificate is not valid for 'localhost'.")
+    assert "by a name that it is for" in hint
+
+
+def test_https_to_a_service_without_a_certificate_says_that_it_speaks_no_tls(running):
+    url = running.url.replace("http:", "https:")
+    message, hint = said_of(url, verify=True)
+    assert message.startswith(f"{url} does not speak TLS: [SSL")
+    assert hint.startswith("Ask http:// in place of https://")
