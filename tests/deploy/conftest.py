@@ -89,8 +89,8 @@ def prometheus(service, tmp_path_factory):
             try:
                 if ask("query", query="tornado_queries_submitted_total")["result"]:
                     break
-            except httpx.TransportError:
-                pass
+            except (httpx.TransportError, json.JSONDecodeError):
+                pass  # until it is ready, it says so in plain words
             assert process.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < until, (folder / "log").read_text()
             time.sleep(0.1)

@@ -76,6 +76,9 @@ def test_a_body_that_is_refused_as_a_whole_brings_none(client, interner):
     assert push(client, lines(("Nice", "Lyon", 1)) + "x\n" * 70_000).status_code == 413
     bad = table(["Nice"] * 70_000, [None] * 69_999 + ["Lyon"], [1.0] * 70_000)
     assert client.post("/v1/loops/towns/edges", content=bad, headers=ARROW).status_code == 413
+    two = table(["Nice"], ["Lyon"], [1.0]) * 2
+    assert client.post("/v1/loops/towns/edges", content=two, headers=ARROW).status_code == 422
+    assert put(client, "a", two).status_code == 422
     assert names(interner) == KNOWN
 
 
