@@ -263,7 +263,7 @@ def test_older_snapshots_are_forgotten_but_for_those_in_use():
             loop.fork(at=versions[4])
 
 
-@pytest.mark.parametrize(("records_between", "left"), [(1, 3), (4000, 1)])
+@pytest.mark.parametrize(("records_between", "left"), [(1, 3), (16_000, 1)])
 def test_snapshots_beyond_the_newest_stay_while_they_and_the_log_between_them_take_little_room(
     monkeypatch, records_between, left
 ):
