@@ -26,6 +26,7 @@ LAYERS = {
     "certificate": 1,
     "clock": 1,
     "columns": 1,
+    "distinct": 1,
     "checking": 1,
     "inner_functions": 1,
     "value_types": 1,

@@ -1,6 +1,7 @@
 """How far a loop is and who holds it there: a worker that is kept from stepping is named, with its operator and its token."""
 
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -72,41 +73,10 @@ def test_what_each_worker_says_is_put_together(said, time, holders):
     )
 
 
-def test_a_worker_that_does_not_step_holds_its_loop_by_a_token(compiled_paths):
-    go_on = threading.Event()
-    with open_store("memory:") as store:
-        master = Master(store, 2)
-        try:
-            loop = master.start(ShortestPaths(source=0), name="roads")
-            loop.admit(chain(0, 200), "edges", 200)
-            assert loop.wait_idle(60)
-            kept = master._hosts[1]
-            step = kept.step
-            kept.step = lambda: (go_on.wait(), step())[1]
-            loop.admit(chain(200, 200), "edges", 400)
-            eventually(lambda: loop.stream.workers.waiting()[0] == 0 < loop.stream.workers.waiting()[1])
-            found = loop.frontier()
-            assert found.waiting == INLET
-            [held] = [holder for holder in found.holders if holder.worker == 1]
-            assert (held.operator, held.port, held.is_token, held.count) == ("processor", OUTLET, True, 1)
-            # And the other one waits for it, as a question is not over there.
-            branch = loop.fork()
-            eventually(lambda: master.engine.use()[0].waited_s > 0.3)
-            go_on.set()
-            assert branch.wait(60)
-            assert loop.wait_idle(60)
-            eventually(lambda: not any(host.is_waiting() for host in master._hosts))
-            [moved] = [holder for holder in loop.frontier().holders if holder.worker == 1 and holder.is_token]
-            assert moved.time > held.time
-        finally:
-            go_on.set()
-            master.close()
-
-
 class Held:
     """A worker that does not step from when `begins` says so, until the end."""
 
-    def __init__(self, host, begins):
+    def __init__(self, host, begins=lambda: True):
         self._go_on = threading.Event()
         step = host.step
         host.step = lambda: (begins() and self._go_on.wait(), step())[1]
@@ -115,70 +85,81 @@ class Held:
         return self
 
     def __exit__(self, *_):
+        self.go_on()
+
+    def go_on(self):
         self._go_on.set()
 
 
+@contextmanager
+def roads(length, engine="threads"):
+    """A master of two workers, and a loop on a chain that is settled."""
+    with open_store("memory:") as store, Master(store, 2, engine=engine) as master:
+        loop = master.start(ShortestPaths(source=0), name="roads")
+        loop.admit(chain(0, length), "edges", length)
+        assert loop.wait_idle(60)
+        yield master, loop
+
+
+def test_a_worker_that_does_not_step_holds_its_loop_by_a_token(compiled_paths):
+    with roads(200) as (master, loop), Held(master._hosts[1]) as held_worker:
+        loop.admit(chain(200, 200), "edges", 400)
+        eventually(lambda: loop.stream.workers.waiting()[0] == 0 < loop.stream.workers.waiting()[1])
+        found = loop.frontier()
+        assert found.waiting == INLET
+        [held] = [holder for holder in found.holders if holder.worker == 1]
+        assert (held.operator, held.port, held.is_token, held.count) == ("processor", OUTLET, True, 1)
+        # And the other one waits for it, as a question is not over there.
+        branch = loop.fork()
+        eventually(lambda: master.engine.use()[0].waited_s > 0.3)
+        held_worker.go_on()
+        assert branch.wait(60)
+        assert loop.wait_idle(60)
+        eventually(lambda: not any(host.is_waiting() for host in master._hosts))
+        [moved] = [holder for holder in loop.frontier().holders if holder.worker == 1 and holder.is_token]
+        assert moved.time > held.time
+
+
 def test_a_branch_that_a_worker_has_not_begun_is_held_by_it(compiled_paths):
-    with open_store("memory:") as store:
-        master = Master(store, 2)
-        try:
-            loop = master.start(ShortestPaths(source=0), name="roads")
-            loop.admit(chain(0, 200), "edges", 200)
-            assert loop.wait_idle(60)
-            with Held(master._hosts[1], lambda: True):
-                branch = loop.fork({"source": 1})
-                eventually(lambda: branch.frontier().not_begun == (1,))
-                eventually(lambda: {one.worker for one in branch.frontier().holders} >= {1})
-                found = branch.frontier()
-                assert found.waiting == INLET
-                [first] = [one for one in found.holders if one.worker == 1]
-                assert (first.holds, first.is_token, first.port) == (True, True, OUTLET)
-                assert first.time == min(one.time for one in found.holders)
-            assert branch.wait(60)
-            assert branch.frontier() == LoopFrontier("", None, ())
-        finally:
-            master.close()
+    with roads(200) as (master, loop):
+        with Held(master._hosts[1]):
+            branch = loop.fork({"source": 1})
+            eventually(lambda: branch.frontier().not_begun == (1,))
+            eventually(lambda: {one.worker for one in branch.frontier().holders} >= {1})
+            found = branch.frontier()
+            assert found.waiting == INLET
+            [first] = [one for one in found.holders if one.worker == 1]
+            assert (first.holds, first.is_token, first.port) == (True, True, OUTLET)
+            assert first.time == min(one.time for one in found.holders)
+        assert branch.wait(60)
+        assert branch.frontier() == LoopFrontier("", None, ())
 
 
 def test_a_branch_that_stands_still_is_held_by_the_worker_that_does_not_step(compiled_paths):
-    with open_store("memory:") as store:
-        master = Master(store, 2)
-        try:
-            loop = master.start(ShortestPaths(source=0), name="roads")
-            loop.admit(chain(0, 400), "edges", 400)
-            assert loop.wait_idle(60)
-            kept = master._hosts[1]
-            with Held(kept, lambda: any(one.is_recorded for one in kept._branches.values())):
-                branch = loop.fork({"source": 1})
-                assert branch.wait_cut(60)
-                eventually(lambda: master._hosts[0].is_waiting() and branch.frontier() == branch.frontier())
-                found = branch.frontier()
-                assert (found.waiting, found.not_begun) == (INLET, ())
-                assert 1 in {one.worker for one in found.holders if one.holds}
-                assert {one.operator for one in found.holders} == {"processor"}
-                assert not branch.wait(0)
-            assert branch.wait(60)
-        finally:
-            master.close()
+    with roads(400) as (master, loop):
+        kept = master._hosts[1]
+        with Held(kept, lambda: any(one.is_recorded for one in kept._branches.values())):
+            branch = loop.fork({"source": 1})
+            assert branch.wait_cut(60)
+            eventually(lambda: master._hosts[0].is_waiting() and branch.frontier() == branch.frontier())
+            found = branch.frontier()
+            assert (found.waiting, found.not_begun) == (INLET, ())
+            assert 1 in {one.worker for one in found.holders if one.holds}
+            assert {one.operator for one in found.holders} == {"processor"}
+            assert not branch.wait(0)
+        assert branch.wait(60)
 
 
 def test_workers_elsewhere_say_it_too(compiled_paths):
-    with open_store("memory:") as store:
-        master = Master(store, 2, engine="processes")
-        try:
-            loop = master.start(ShortestPaths(source=0), name="roads")
-            loop.admit(chain(0, 500), "edges", 500)
-            assert loop.wait_idle(60)
-            found = loop.frontier()
-            assert found.waiting == INLET
-            assert {holder.operator for holder in found.holders} == {"processor"}
-            assert min(holder.time[1] + holder.is_token for holder in found.holders) == found.time[1]
-            assert {holder.worker for holder in found.holders} >= {0, 1}
-            branch, seen = loop.fork({"source": 1}), []
-            while not branch.wait(0):
-                seen.append(branch.frontier())
-            assert branch.frontier() == LoopFrontier("", None, ())
-            assert {one.operator for found in seen for one in found.holders} == {"processor"}
-            assert {one.worker for found in seen for one in found.holders} >= {0, 1}
-        finally:
-            master.close()
+    with roads(500, engine="processes") as (_, loop):
+        found = loop.frontier()
+        assert found.waiting == INLET
+        assert {holder.operator for holder in found.holders} == {"processor"}
+        assert min(holder.time[1] + holder.is_token for holder in found.holders) == found.time[1]
+        assert {holder.worker for holder in found.holders} >= {0, 1}
+        branch, seen = loop.fork({"source": 1}), []
+        while not branch.wait(0):
+            seen.append(branch.frontier())
+        assert branch.frontier() == LoopFrontier("", None, ())
+        assert {one.operator for found in seen for one in found.holders} == {"processor"}
+        assert {one.worker for found in seen for one in found.holders} >= {0, 1}

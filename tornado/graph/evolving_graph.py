@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..arena import advise_huge_pages, release_pages, reserve
 from ..columns import RECORD_BYTES, addresses_of
+from ..distinct import ascending, in_order_unsorted
 from ..errors import GraphTooLarge
 from . import graph_columns as names
 from .graph_columns import (
@@ -27,7 +28,6 @@ from .graph_columns import (
     GraphColumns,
 )
 from .graph_module import graph_module
-from .id_order import ascending, in_order_unsorted
 from .list_memory import FEW_EDGES, ListMemory
 from .partition import PartitionMap
 

@@ -100,9 +100,8 @@ class Branch:
         self._callbacks: list[Callable[[Branch], None]] = []
         self._is_released = False
         self._is_stopping = False
-        self._cut_waiters = (
-            0  # who is to be told that its cut is there, which wakes everybody who waits for anything
-        )
+        # Who is to be told that its cut is there, which wakes everybody who waits for anything.
+        self._cut_waiters = 0
         self._values: Values | None = None
         self._last: Progress | None = None
         self._edge_pages: Callable[[Branch], Iterator[EdgeColumns]] | None = None

@@ -77,9 +77,9 @@ class StreamPlaces:
 
 def _holder_of(connection: HTTPConnection) -> object:
     """Return whose a connection is: a token's, or an address's. None on loopback, where all of this machine have one address."""
-    token = caller_of(connection).token
-    if token is not None:
-        return token.digest
+    digest = caller_of(connection).digest
+    if digest is not None:
+        return digest
     host = connection.client.host if connection.client is not None else ""
     try:
         return None if ip_address(host).is_loopback else host

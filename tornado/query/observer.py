@@ -130,7 +130,7 @@ class Observer:
         return self._with_counts(observe(self._service, self._within_s))
 
     def frontiers_of(self, observation: dict[str, Any]) -> list[dict[str, Any]]:
-        """Look who holds back the loops that have work in an observation."""
+        """Look who holds back the loops that have work in an observation, and the branches that run."""
         return frontiers_observed(self._service, observation)
 
     def _observe(self) -> None:

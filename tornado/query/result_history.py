@@ -15,6 +15,7 @@ smaller, and could not be read from anywhere but the version before.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -107,7 +108,7 @@ class ResultHistory:
         line = _line(loop, reader)
         with self._lock:
             kept = self._store.versions(line)
-            owner = self._checked_owner(line, reader, by)
+            owner = self._checked_owner(line, kept, reader, by)
             if after is not None and after > version:
                 raise InvalidArgument(
                     f"the answer is of version {version} of loop {loop!r}, but the reader {reader!r} was told of version {after}",
@@ -150,8 +151,9 @@ class ResultHistory:
         """
         line = _line(loop, reader)
         with self._lock:
-            self._checked_owner(line, reader, by)
-            if self._store.versions(line):
+            kept = self._store.versions(line)
+            self._checked_owner(line, kept, reader, by)
+            if kept:
                 self._store.delete_before(line, before)
 
     def _read(self, loop: str, reader: str, version: int, form: AnswerForm) -> Told:
@@ -178,16 +180,15 @@ class ResultHistory:
         page = self._store.read(line, _AFTER, version)
         return None if page is None else int(page)
 
-    def _checked_owner(self, line: str, reader: str, by: Caller) -> bytes | None:
+    def _checked_owner(self, line: str, kept: Sequence[int], reader: str, by: Caller) -> bytes | None:
         """Return whose a reader is, once `by` may change it: whose it becomes, where it is nobody's."""
-        owner = self._owner(line)
+        owner = self._owner(line, kept)
         if owner is None:
             return by.digest
         by.require_own(owner, f"the reader {reader!r}")
         return owner
 
-    def _owner(self, line: str) -> bytes | None:
-        kept = self._store.versions(line)
+    def _owner(self, line: str, kept: Sequence[int]) -> bytes | None:
         return self._store.read(line, _OWNER, kept[-1]) if kept else None
 
     def _make_room(self, loop: str, owner: bytes | None) -> None:
@@ -195,7 +196,7 @@ class ResultHistory:
         lines = [line for line in self._store.loops() if line.startswith(prefix)]
         if len(lines) < self._readers:
             return
-        owners = {line: self._owner(line) for line in lines}
+        owners = {line: self._owner(line, self._store.versions(line)) for line in lines}
         held = Counter([*owners.values(), owner])
         most = max(held.values())
         # Whoever makes one reader after another costs itself the oldest, and nobody else.

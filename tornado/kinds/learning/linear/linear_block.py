@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....distinct import ascending
 from ....errors import InvalidArgument
 from ....points import SHARDS, EvolvingPoints, PointDeltas, ShardPoints
 from ..patience import Patience
@@ -43,7 +44,6 @@ _HEAD: Final = (
     4  # the step that an answer is of, how many points came and went, the worker, how many labels follow
 )
 _DECAY: Final = 0.01
-_SPARSE_ROWS: Final = 16  # rows for each that is new, from which on sorting takes less time
 _STORED: Final = -1  # no worker
 _NO_CLASSES: Final = (math.nan, math.nan)
 _ANY_CLASSES: Final = (-1.0, 1.0)  # in place of those that are not known
@@ -404,15 +404,7 @@ class LinearShards:
         parts = np.split(rows[order], stops[:-1])
         may_repeat, self._has_lost = self._has_lost, False
         return {
-            shard: _distinct(part) if may_repeat else part for shard, part in enumerate(parts) if len(part)
+            shard: ascending(part).astype(np.int32) if may_repeat else part
+            for shard, part in enumerate(parts)
+            if len(part)
         }
-
-
-def _distinct(rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Each row once, ascending. Where they are a good part of all, without sorting them."""
-    most = int(rows.max())
-    if most > _SPARSE_ROWS * len(rows):
-        return np.unique(rows)
-    is_there = np.zeros(most + 1, np.bool_)
-    is_there[rows] = True
-    return np.flatnonzero(is_there).astype(np.int32)

@@ -115,13 +115,13 @@ function TimeLine({lanes, times, newest, what, least = 1, speak}) {
   const x = (place) => (times[place] - begin) / length * WIDTH;
   const top = Math.max(least, ...lanes.flatMap((lane) => lane.speeds.filter((one) => one !== null)));
   const most = Math.max(0, ...lanes.flatMap((lane) => (lane.sent || []).filter(isNumber)));
-  const caption = most ? `${what}; line: sent to others, up to ${bytes(most)}/s` : what;
+  const sends = most ? `; line: sent to others, up to ${bytes(most)}/s` : "";
   const gone = lanes.filter((lane) => lane.set < newest);
   const said = workers.map((worker) => `worker ${worker}: ${plural(lanes.filter((lane) => lane.worker === worker).length, "process", "processes")} so far`).join(", ");
   return html`
     <div class="lanes">
       <ul aria-hidden="true">${workers.map((worker) => html`<li>${worker}</li>`)}</ul>
-      <svg viewBox="0 0 ${WIDTH} ${workers.length * LANE}" preserveAspectRatio="none" role="img" aria-label="${caption} over time; ${said}">
+      <svg viewBox="0 0 ${WIDTH} ${workers.length * LANE}" preserveAspectRatio="none" role="img" aria-label="${what}${sends} over time; ${said}">
         ${lanes.map((lane) => {
           const base = (workers.indexOf(lane.worker) + 1) * LANE - 4;
           const y = (speed) => (base - speed / top * (LANE - 10)).toFixed(1);
@@ -137,7 +137,7 @@ function TimeLine({lanes, times, newest, what, least = 1, speak}) {
           </g>`;
         })}
       </svg>
-      <div class="ends"><span>${time(begin)}</span><span>${caption.replace(what, `${what}, up to ${speak(top)}`)}</span><span>${time(times[times.length - 1])}</span></div>
+      <div class="ends"><span>${time(begin)}</span><span>${what}, up to ${speak(top)}${sends}</span><span>${time(times[times.length - 1])}</span></div>
     </div>
     ${gone.length ? html`<p class="note">Gone: ${gone.map((lane) => `worker ${lane.worker} (${lane.set + 1}. set), last seen ${time(times[lane.last])}, after ${seconds(times[lane.last] - times[lane.first])}`).join("; ")}</p>` : null}`;
 }
