@@ -411,7 +411,14 @@ def test_a_notebook_shows_answers_queries_loops_and_streams_with_everything_esca
 def test_nothing_there_is_said_at_once_and_a_wrong_address_before():
     with connect("http://127.0.0.1:9") as nowhere, pytest.raises(Unreachable, match="nothing answers at"):
         nowhere.loops()
-    for url in ("ftp://x", "127.0.0.1:8080", "http://"):
+    wrong = (
+        "http://127.0.0.1:99999",
+        "http://[::1",
+        "http://a..b:80",
+        "http://" + "a" * 64,
+        "http://127.0.0.1: 80",
+    )
+    for url in ("ftp://x", "127.0.0.1:8080", "http://", *wrong):
         with pytest.raises(InvalidInput, match="is not the address of a service"):
             connect(url)
 

@@ -1,11 +1,13 @@
-"""What a client says of an address that it cannot trust or speak with, beside a service with a certificate and one without."""
+"""What a client says of an address that it cannot trust or speak with, or where somebody hangs."""
 
 import asyncio
+import http.server
+import threading
 
 import pytest
 import trustme
 
-from tornado.client import Unreachable, connect, connect_async
+from tornado.client import Unreachable, connect, connect_async, steps, transport
 from tornado.command.client import translated
 from tornado.query.server_certificate import ServerCertificate
 
@@ -66,3 +68,55 @@ def test_https_to_a_service_without_a_certificate_says_that_it_speaks_no_tls(run
     message, hint = said_of(url, verify=True)
     assert message.startswith(f"{url} does not speak TLS: [SSL")
     assert hint.startswith("Ask http:// in place of https://")
+
+
+class Hanging(http.server.BaseHTTPRequestHandler):
+    """Begins to answer, and hangs when it has told an event."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b'event: answer\ndata: {"version": 1, "snapshot": {}, "certificate": {}}\n\n')
+        self.server.asked += 1
+        self.server.over.wait()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def hanging():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hanging) as server:
+        server.asked, server.over = 0, threading.Event()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.over.set()
+        server.shutdown()
+
+
+def test_a_stream_on_which_nothing_comes_any_more_is_asked_for_again_and_ends_with_an_error(
+    hanging, monkeypatch
+):
+    for module in (steps, transport):
+        monkeypatch.setattr(module, "SILENCE_S", 0.2)
+    url = f"http://127.0.0.1:{hanging.server_port}"
+
+    async def waited():
+        async with connect_async(url, patience_s=0) as service:
+            async for _ in service.loop("roads").follow():
+                pass
+
+    with connect(url, patience_s=0) as service:
+        for follow in (lambda: list(service.loop("roads").follow()), lambda: asyncio.run(waited())):
+            with pytest.raises(Unreachable, match=r"nothing came .* for 0\.2 s"):
+                follow()
+    assert hanging.asked == 2
+    with connect(url, patience_s=0.15) as service:
+        changes = service.loop("roads").follow()
+        asked = hanging.asked
+        threading.Timer(0.5, hanging.over.set).start()
+        assert next(changes).version == 1
+        with pytest.raises(Unreachable):
+            next(changes)
+    assert hanging.asked > asked + 1

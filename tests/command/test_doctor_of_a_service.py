@@ -170,10 +170,21 @@ def test_plain_http_behind_https_and_an_untrusted_certificate_are_told_apart(tmp
     assert "does not speak TLS" in plain.detail
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://here", "http://", "http://here:99999999"])
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8080", "ftp://here", "http://", "http://here:99999999", "http://a..b", "http://[::1"]
+)
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(InvalidArgument):
         check_service(url)
+
+
+@pytest.mark.parametrize("token", ["s3cret\nlines", "s\N{LATIN SMALL LETTER E WITH ACUTE}cret"])
+def test_a_token_that_no_header_can_carry_is_refused_and_never_shown(token, monkeypatch):
+    for given in (token, None):
+        monkeypatch.setenv("TORNADO_TOKEN", token)
+        with pytest.raises(InvalidArgument, match="no header") as refused:
+            check_service("http://127.0.0.1:9", given)
+        assert "cret" not in str(refused.value)
 
 
 def test_two_ways_at_once_and_a_token_for_none_are_wrong_usage(tornado):

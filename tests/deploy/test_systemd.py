@@ -1,5 +1,6 @@
 """The unit is one that systemd takes, and its command is one that ours takes."""
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -51,3 +52,17 @@ def test_tokens_are_a_credential_that_a_variable_of_ours_names():
 
 def test_wrong_usage_is_not_tried_again():
     assert ["RestartPreventExitStatus", "2"] in settings()
+
+
+def test_no_two_services_have_a_folder_in_common():
+    # Each has a user of its own, whom systemd makes the owner of the folder and of all that is in it.
+    found = settings()
+    assert ["DynamicUser", "yes"] in found
+    named = [value for name, value in found if name in {"StateDirectory", "CacheDirectory"}]
+    assert [value.endswith("/%i") for value in named] == [True, True]
+    (command,) = (value for name, value in found if name == "ExecStart")
+    folders = re.findall(
+        r"%[SC]/\S+", command + " ".join(value for name, value in found if name == "Environment")
+    )
+    assert len(folders) == 3
+    assert all(folder.startswith(("%S/tornado-loops/%i", "%C/tornado-loops/%i")) for folder in folders)

@@ -119,6 +119,19 @@ def test_a_variable_may_have_the_lines_themselves(tmp_path):
     assert TokenFile.of(str(path)).table.find(digest_of("inside")) is not None
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["# people\nwrite s3cr3t", "\nread s3cr3t\n", "wirte s3cr3t\n", "s3cr3t", "Write s3cr3t", "s3cr3t" * 100],
+)
+def test_what_stands_in_place_of_a_file_is_read_or_refused_and_never_shown(given):
+    if "read" in given or "write" in given:
+        assert TokenFile.of(given).table.find(digest_of("s3cr3t")) is not None
+        return
+    with pytest.raises(InvalidArgument, match=r"--tokens cannot be read|line 1 of TORNADO_TOKENS") as refused:
+        TokenFile.of(given)
+    assert "s3cr3t" not in str(refused.value)
+
+
 def test_a_token_that_was_issued_holds_as_long_as_the_process(tmp_path):
     path = tmp_path / "tokens"
     path.write_text("read first")

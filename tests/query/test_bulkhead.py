@@ -137,6 +137,23 @@ def test_what_a_cancelled_caller_leaves_behind_is_cleared_up(made, gate):
     asyncio.run(asked())
 
 
+def test_calls_whose_callers_have_left_keep_the_next_one_waiting_and_do_not_refuse_it(made, gate):
+    async def asked():
+        bulkhead = made()
+        tasks = [asyncio.create_task(bulkhead.run(gate.wait)) for _ in range(2)]
+        await asyncio.to_thread(eventually, lambda: bulkhead._waiting == bulkhead._idle == 0)
+        for task in tasks:
+            task.cancel()
+        next_one = asyncio.create_task(bulkhead.run(lambda: "goes on"))
+        await asyncio.wait(tasks)
+        assert bulkhead.late() == 0
+        gate.set()
+        assert await next_one == "goes on"
+        eventually(lambda: not bulkhead._left)
+
+    asyncio.run(asked())
+
+
 def test_closing_waits_for_no_call_that_hangs(made, gate):
     async def asked():
         bulkhead = made(threads=1, deadline_s=SHORT_S)

@@ -1,5 +1,6 @@
 """Following a loop while it runs, in Python and over HTTP: groups that keep their names, and numbers that moved far enough."""
 
+import asyncio
 import contextlib
 import io
 import json
@@ -18,6 +19,8 @@ from apps.sssp import ShortestPaths
 from tests.query import naive_groups
 from tests.query.conftest import eventually
 from tornado.errors import InvalidArgument, ResultUnavailable, UnknownLoop
+from tornado.query import events as http_events
+from tornado.query.events import Done
 
 AMOUNT = 1e-3
 QUICK_S = 0.05
@@ -329,6 +332,27 @@ def test_followers_end_with_their_loop_their_client_and_their_server(opened, ser
     answer_of(standing)
     threading.Timer(0.2, client.server.stop).start()
     assert list(standing) == []
+
+
+def test_the_line_is_kept_alive_also_between_two_looks_and_while_an_answer_is_waited_for(
+    opened, serve, monkeypatch
+):
+    monkeypatch.setattr(http_events, "KEEP_ALIVE_S", 0.05)
+    opened.start(ShortestPaths(source=1), name="roads").insert([1], [2])
+    client = serve(opened.service)
+    with client.stream("GET", "/v1/loops/roads/events", params={"interval_s": 3600}) as response:
+        lines = (line for line in response.iter_lines() if line)
+        while not next(lines).startswith("event: answer"):
+            pass
+        next(lines)
+        assert [next(lines) for _ in range(3)] == [": still here"] * 3
+    waiting = threading.Event()
+    monkeypatch.setattr(Done, "wait", lambda *_: asyncio.to_thread(waiting.wait))
+    with client.stream("GET", "/v1/loops/roads/events") as response:
+        lines = (line for line in response.iter_lines() if line)
+        assert [next(lines) for _ in range(3)] == [": still here"] * 3
+        waiting.set()
+        assert any(line.startswith("event: answer") for line in lines)
 
 
 def test_a_loop_without_an_answer_cannot_be_followed(opened):

@@ -31,6 +31,9 @@ from .errors import (
 Document = dict[str, Any]
 Result = TypeVar("Result")
 
+# Of a stream of events; the service says something every 15 s.
+SILENCE_S = 45.0
+
 _SHORTEST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _REFUSED_FOR_NOW = 429
@@ -121,6 +124,7 @@ class Break(Enum):
     TOO_LATE = "no answer in time"
     BROKEN = "the connection broke"
     ENDED = "the service ended its answer"
+    SILENT = "nothing more came"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +207,8 @@ class Attempts:
             It is not: the outcome as an error.
         """
         pause_s = _pause_before_next(self._call, outcome, self._attempt)
+        if pause_s is not None and self._attempt and _is_silence(outcome):
+            self._waited_s += SILENCE_S  # one that hangs costs as much patience as one that is away
         if pause_s is None or self._waited_s + pause_s > self._patience_s:
             raise error_of(self._call, outcome)
         self._waited_s += pause_s
@@ -241,10 +247,8 @@ def _pause_before_next(call: Call, outcome: Reply | Failure, attempt: int) -> fl
         if outcome.kind is Break.NOT_REACHED:
             # One that never answered is more likely a wrong address than a service that comes back.
             return grown_s if outcome.was_reached else None
-        is_cut = outcome.kind in {
-            Break.BROKEN,
-            Break.ENDED,
-        }  # not one without trust: asking again would not help
+        # Not one without trust: asking again would not help.
+        is_cut = outcome.kind in {Break.BROKEN, Break.ENDED, Break.SILENT}
         return grown_s if is_cut and call.again is Again.ALWAYS else None
     retried = outcome.status == _REFUSED_FOR_NOW or (
         outcome.status == _AWAY_FOR_NOW and call.again is Again.ALWAYS
@@ -253,6 +257,10 @@ def _pause_before_next(call: Call, outcome: Reply | Failure, attempt: int) -> fl
         return None
     asked_s = _retry_after_s(outcome)
     return grown_s if asked_s is None else max(asked_s, grown_s)
+
+
+def _is_silence(outcome: Reply | Failure) -> bool:
+    return isinstance(outcome, Failure) and outcome.kind is Break.SILENT
 
 
 def _retry_after_s(reply: Reply) -> float | None:
@@ -287,6 +295,11 @@ def _no_answer(call: Call, failure: Failure) -> ServiceError:
         )
     if failure.kind is Break.TOO_LATE:
         return Unreachable(f"{failure.where} did not answer in time")
+    if failure.kind is Break.SILENT:
+        return Unreachable(
+            f"nothing came from {failure.where} for {SILENCE_S:g} s, and it says something more often while it lives",
+            hint="Look whether the service hangs, and at the network between here and there.",
+        )
     if failure.kind is Break.ENDED:
         return Unreachable(
             f"{failure.where} stopped before {call.path} was at its end",

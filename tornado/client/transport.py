@@ -22,7 +22,7 @@ import httpx
 
 from .errors import InvalidInput
 from .events import Event, EventParser
-from .steps import Attempts, Break, Call, Failure, Pause, Reply, Result, Steps, error_of
+from .steps import SILENCE_S, Attempts, Break, Call, Failure, Pause, Reply, Result, Steps, error_of
 
 URL_VARIABLE = "TORNADO_URL"
 TOKEN_VARIABLE = "TORNADO_TOKEN"  # noqa: S105  # a name, no secret
@@ -54,8 +54,7 @@ class ServiceAddress:
     verify: bool | str = True
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if not _is_address(self.url):
             raise InvalidInput(
                 f"{self.url!r} is not the address of a service", hint="It looks like http://127.0.0.1:8080."
             )
@@ -156,6 +155,8 @@ class Connection:
                 parser = EventParser()
                 for line in answer.iter_lines():
                     yield from parser.feed(line)
+        except httpx.ReadTimeout:
+            yield Failure(Break.SILENT, self.url, was_reached=self._was_reached)
         except httpx.HTTPError as error:
             yield self._failure(error)
 
@@ -242,6 +243,8 @@ class AsyncConnection:
                 async for line in answer.aiter_lines():
                     for event in parser.feed(line):
                         yield event
+        except httpx.ReadTimeout:
+            yield Failure(Break.SILENT, self.url, was_reached=self._was_reached)
         except httpx.HTTPError as error:
             yield self._failure(error)
 
@@ -306,8 +309,18 @@ def _timeout(call: Call) -> httpx.Timeout:
 
 
 def _unending(call: Call) -> httpx.Timeout:
-    # Between two events nothing may come for long, and the service's keep-alive comments say that it lives.
-    return httpx.Timeout(None, connect=CONNECT_S, write=call.timeout_s)
+    # Between two events nothing may come for long, but the service's comments say that it lives.
+    return httpx.Timeout(call.timeout_s, read=SILENCE_S, connect=CONNECT_S)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        # What any of them cannot take would be a failure of the first call.
+        _ = parts.port, httpx.URL(url), (parts.hostname or "").encode("idna")
+    except (ValueError, httpx.InvalidURL):
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def _can_be_sent(token: str) -> bool:

@@ -49,7 +49,7 @@ class ServiceClient:
     """
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        with _as_ours():
+        with as_ours():
             self._connection = Connection(ServiceAddress(url.rstrip("/"), token or None))
         self.url = self._connection.url
         self._operations = Operations(_PATIENCE_S)
@@ -121,17 +121,18 @@ class ServiceClient:
 
     def events(self, identifier: str) -> Iterator[tuple[str, Document]]:
         """Yield the server-sent events of a query: (`progress`, query) …, and last (`done`, query)."""
-        with _as_ours():
+        with as_ours():
             for event in self._connection.events(events_of_query(identifier)):
                 yield event.name, event.data
 
     def _run(self, steps: Steps[Result]) -> Result:
-        with _as_ours():
+        with as_ours():
             return self._connection.run(steps)
 
 
 @contextlib.contextmanager
-def _as_ours() -> Iterator[None]:
+def as_ours() -> Iterator[None]:
+    """Have what the client raises as an error of this package."""
     try:
         yield
     except ServiceError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import socket
 import ssl
 import time
@@ -17,9 +16,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from ..client.transport import TOKEN_VARIABLE
-from ..errors import InvalidArgument
+from ..client.transport import TOKEN_VARIABLE, ServiceAddress
 from .checks import Finding, Status
+from .client import as_ours
 
 _STEP_S = 3.0
 _SOON_DAYS = 14
@@ -39,20 +38,13 @@ def check_service(url: str, token: str | None = None) -> Iterator[Finding]:
     Raises
     ------
     InvalidArgument
-        The URL is not an http or https address.
+        The URL is not an http or https address, or the token is none that a header can carry.
     """
-    parts = urlsplit(url)
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError as error:
-        raise InvalidArgument(
-            f"{url!r} has a port that is none: {error}", hint="It looks like http://127.0.0.1:8080."
-        ) from error
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidArgument(
-            f"{url!r} is not the address of a service", hint="It looks like http://127.0.0.1:8080."
-        )
-    return _walk(parts, parts.hostname, port, token or os.environ.get(TOKEN_VARIABLE))
+    with as_ours():
+        address = ServiceAddress.given(url, token)
+    parts = urlsplit(address.url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return _walk(parts, str(parts.hostname), port, address.token)
 
 
 def _walk(parts: SplitResult, host: str, port: int, token: str | None) -> Iterator[Finding]:

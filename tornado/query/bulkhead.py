@@ -22,15 +22,23 @@ T = TypeVar("T")
 class _Call(Generic[T]):
     """One call: what it runs, and the future of whoever waits for it. Its flags change under the lock of the bulkhead."""
 
-    def __init__(self, run: Callable[[], T], after: Callable[[T | None], None] | None) -> None:
+    def __init__(
+        self, run: Callable[[], T], after: Callable[[T | None], None] | None, within_s: float
+    ) -> None:
         self.run = run
         self.context = copy_context()  # whose request it is, wherever it runs
         self.after = after
         self.loop = asyncio.get_running_loop()
+        self._late_from_s = self.loop.time() + within_s
         self.future: asyncio.Future[T] = self.loop.create_future()
         self.is_running = self.is_over = self.is_abandoned = False
         self.value: Any = None
         self.error: BaseException | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether its deadline has passed, by the clock of those who wait."""
+        return self.loop.time() >= self._late_from_s
 
     def do(self) -> None:
         """Run it."""
@@ -96,7 +104,8 @@ class Bulkhead:
         self._threads = 0
         self._idle = 0
         self._waiting = 0
-        self._late = 0
+        # Those that run with nobody waiting for them.
+        self._left: set[_Call[Any]] = set()
 
     async def run(
         self,
@@ -120,8 +129,8 @@ class Bulkhead:
         Unresponsive
             When the deadline passes, all threads hang, or too many calls wait.
         """
-        made = _Call(call, after)
         within_s = self.deadline_s if deadline_s is None else deadline_s
+        made = _Call(call, after, within_s)
         try:
             self._take(made)
         except Unresponsive:
@@ -142,9 +151,9 @@ class Bulkhead:
             raise
 
     def late(self) -> int:
-        """How many threads hang, with nobody waiting for them."""
+        """How many threads hang: nobody waits for them, and they are late. One whose caller has gone before may come to its end in time."""
         with self._lock:
-            return self._late
+            return self._count_late()
 
     def close(self) -> None:
         """Take no more calls, and end the threads. Those that hang end when their calls do; nobody waits for them."""
@@ -156,9 +165,10 @@ class Bulkhead:
 
     def _take(self, call: _Call[Any]) -> None:
         with self._lock:
-            if self._late >= self._most_threads or self._waiting >= self._line:
+            late = self._count_late()
+            if late >= self._most_threads or self._waiting >= self._line:
                 raise Unresponsive(
-                    f"{self._late} calls of the kind {self.name!r} hang and {self._waiting} wait; no more are begun",
+                    f"{late} calls of the kind {self.name!r} hang and {self._waiting} wait; no more are begun",
                     hint=self._hint,
                 )
             self._waiting += 1
@@ -178,8 +188,11 @@ class Bulkhead:
                 return False
             call.is_abandoned = True
             if call.is_running:
-                self._late += 1
+                self._left.add(call)
             return True
+
+    def _count_late(self) -> int:
+        return sum(call.is_late for call in self._left)
 
     def _serve(self) -> None:
         while True:
@@ -200,5 +213,5 @@ class Bulkhead:
                 call.hand_over()
             with self._lock:
                 self._idle += 1
-                self._late -= call.is_abandoned and call.is_running
+                self._left.discard(call)
             del call  # an idle thread keeps nothing alive

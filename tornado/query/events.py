@@ -16,6 +16,7 @@ from .query import Query, QueryStatus
 
 PROGRESS_INTERVAL_S = 0.1
 KEEP_ALIVE_S = 15.0
+COMMENT = b": still here\n\n"
 
 
 class Done:
@@ -59,6 +60,30 @@ def event(name: str, content: Any) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + json_bytes(content) + b"\n\n"
 
 
+async def kept_alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Iterate over events, and over a comment whenever nothing came for so long: whoever listens knows that the line is not dead."""
+    coming: asyncio.Future[bytes | None] | None = None
+    try:
+        while True:
+            if coming is None:
+                coming = asyncio.ensure_future(_next_of(events))
+            await asyncio.wait([coming], timeout=KEEP_ALIVE_S)
+            if not coming.done():
+                yield COMMENT
+                continue
+            told, coming = coming.result(), None
+            if told is None:
+                return
+            yield told
+    finally:
+        if coming is not None:
+            coming.cancel()
+
+
+async def _next_of(events: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(events, None)
+
+
 async def events(
     query: Query,
     done: Done,
@@ -94,7 +119,7 @@ async def events(
             yield event("progress", body)
         elif clock.monotonic() - sent_s > KEEP_ALIVE_S:
             sent_s = clock.monotonic()
-            yield b": still here\n\n"
+            yield COMMENT
         await done.wait(PROGRESS_INTERVAL_S)
         if stopping():
             return

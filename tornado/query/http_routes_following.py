@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..errors import QueueFull, TornadoError, Unresponsive
 from . import problems
-from .events import KEEP_ALIVE_S, Done, event
+from .events import Done, event, kept_alive
 from .follower import INTERVAL_S, Changes, Follower, checked_interval
 from .formats import row_dicts, snapshot_dict
 from .http_access import caller_of
@@ -108,7 +108,7 @@ class FollowingResponse(StreamingResponse):
         self._left = left
         self._discards: set[asyncio.Task[None]] = set()
         super().__init__(
-            self._events(),
+            kept_alive(self._events()),
             media_type=EVENT_STREAM,
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
@@ -121,20 +121,14 @@ class FollowingResponse(StreamingResponse):
             self._left()
 
     async def _events(self) -> AsyncIterator[bytes]:
-        clock = self._service.clock
-        sent_s = clock.monotonic()
         while not self._stopping.is_set:
             try:
                 parts = await self._next()
                 while (part := await self._read(partial(next, parts, None))) is not None:
-                    sent_s = clock.monotonic()
                     yield part
             except TornadoError as error:
                 yield event("error", problems.of_error(error).content())
                 return
-            if clock.monotonic() - sent_s > KEEP_ALIVE_S:
-                sent_s = clock.monotonic()
-                yield b": still here\n\n"
             await self._pause()
 
     async def _next(self) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from . import problems
-from .events import KEEP_ALIVE_S, event
+from .events import COMMENT, KEEP_ALIVE_S, event
 from .formats import JSON
 from .http_access import caller_of
 from .http_bulkheads import Bulkheads
@@ -252,4 +252,4 @@ class WatchingResponse(StreamingResponse):
         while not self._stopping.is_set:
             found = await self._watcher.next(KEEP_ALIVE_S)
             if not self._stopping.is_set:
-                yield b"".join(found) or b": still here\n\n"
+                yield b"".join(found) or COMMENT

@@ -6,6 +6,7 @@ nothing from the next request on. A file that has become unreadable or wrong cha
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
@@ -52,11 +53,12 @@ class TokenFile:
 
     @classmethod
     def of(cls, given: str | Path) -> Self:
-        """Return those of a file, or of lines as `TORNADO_TOKENS` may have them itself: they begin with `read` or `write`."""
-        if isinstance(given, str) and given.split(None, 1)[:1] in (["read"], ["write"]):
+        """Return those of a file, or of lines as `TORNADO_TOKENS` may have them itself: several, or one that begins with `read` or `write`."""
+        if isinstance(given, str) and ("\n" in given or given.split(None, 1)[:1] in (["read"], ["write"])):
             return cls(lambda: given, where=VARIABLE)
         path = Path(given)
-        return cls(lambda: _text_of(path), where=f"--tokens {path}", path=path)
+        where = _shown(path)
+        return cls(lambda: _text_of(path, where), where=where, path=path)
 
     @property
     def table(self) -> TokenTable:
@@ -98,23 +100,32 @@ class TokenFile:
         return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
-def _text_of(path: Path) -> str:
+def _shown(path: Path) -> str:
+    """Return what messages call a file: what is in no folder that is there may be a token, in place of the file that it should be in."""
+    folder = path.parent
+    with contextlib.suppress(OSError):  # a name may be too long to be looked up
+        if path.exists() or (folder != Path() and folder.is_dir()):
+            return f"--tokens {path}"
+    return "--tokens"
+
+
+def _text_of(path: Path, where: str) -> str:
     try:
         if stat.S_ISFIFO(path.stat().st_mode) and Path(os.path.realpath(path)).exists():
             # One without a name, such as /dev/fd/63 of a shell's <(…), has somebody who writes; here nobody may ever.
             raise InvalidArgument(
-                f"--tokens {path} is a named pipe, which may have no end",
+                f"{where} is a named pipe, which may have no end",
                 hint="Name a file, or <(COMMAND) in a shell.",
             )
         with path.open("rb") as file:
             content = file.read(_LARGEST_BYTES + 1)
         if len(content) > _LARGEST_BYTES:
-            raise InvalidArgument(f"--tokens {path} is larger than {_LARGEST_BYTES >> 20} MiB")
+            raise InvalidArgument(f"{where} is larger than {_LARGEST_BYTES >> 20} MiB")
         return content.decode("utf-8-sig")
     except OSError as error:
         raise InvalidArgument(
-            f"--tokens {path} cannot be read: {error.strerror}",
+            f"{where} cannot be read: {error.strerror}",
             hint="It is a file with a token a line, readable for whoever runs the service and nobody else.",
         ) from None
     except UnicodeDecodeError:
-        raise InvalidArgument(f"--tokens {path} is not text in UTF-8") from None
+        raise InvalidArgument(f"{where} is not text in UTF-8") from None
