@@ -1,6 +1,7 @@
 """Another number of workers while a stream runs: answers stay exact, nothing is lost, and what cannot be says so."""
 
 import contextlib
+import math
 import threading
 import time
 
@@ -13,9 +14,10 @@ from apps.sssp import ShortestPaths
 from tests.engine.places import REMOTE, Placed, eventually, is_restored, lose, master_at, stream
 from tests.engine.test_conformance import judge_components
 from tests.engine.test_learners import session_at
+from tests.kept_store import Away
 from tests.kinds.learning import test_linear_loops as linear
 from tests.loops.general_programs import Paths
-from tornado.errors import Busy, InvalidArgument, NotSupported, UnknownStream, WorkerLost
+from tornado.errors import Busy, InvalidArgument, NotSupported, StoreUnreachable, UnknownStream, WorkerLost
 from tornado.kinds.learning.linear.linear_program import LinearModel
 from tornado.loops import BranchState, Master, rescaling
 from tornado.loops.branch import Branch
@@ -335,6 +337,40 @@ def test_what_cannot_be_put_on_new_workers_goes_on_on_the_old_number(moved, monk
         streamed.check_main()
         assert moved.rescale("streamed", 3).workers == 3
         streamed.check_branch(streamed.loop.fork())
+
+
+@pytest.mark.parametrize("away_for", [1, 3])
+def test_a_store_that_is_away_while_loops_are_moved_is_waited_for(away_for):
+    store = Away()
+    with Master(store, 2) as master, Placed(master, "streamed", stream()) as streamed:
+        streamed.admit(1000)
+        master.before_move = lambda: setattr(store, "away_for", away_for)
+        with pytest.raises(WorkerLost, match="could not be put on 3 workers, and go on on 2: nobody answers"):
+            master.rescale("streamed", 3)
+        assert store.away_for == 0
+        streamed.check_branch(streamed.loop.fork())
+        streamed.check_main()
+
+
+def test_a_master_that_is_closed_waits_no_longer_for_a_store_that_is_away():
+    store, raised = Away(), []
+    master = Master(store, 2)
+
+    def rescale():
+        try:
+            master.rescale("streamed", 3)
+        except StoreUnreachable as error:
+            raised.append(error)
+
+    with Placed(master, "streamed", stream()) as streamed:
+        streamed.admit(1000)
+        master.before_move = lambda: setattr(store, "away_for", math.inf)
+        thread = threading.Thread(target=rescale)
+        thread.start()
+        eventually(lambda: master.engine.losses > 1)
+        master.close()
+        thread.join(WAIT_S)
+        assert len(raised) == 1
 
 
 def test_a_program_of_which_nothing_is_stored_is_moved_where_what_came_in_is_kept(moved, place):

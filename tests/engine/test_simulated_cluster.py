@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
+from tests.kept_store import Away
 from tornado.engine import CONNECTIONS, SimulatedCluster
 from tornado.errors import ProtocolViolation, WorkerLost
 from tornado.loops import BranchState, Master
@@ -20,10 +21,10 @@ CHAIN = 12
 class Simulated:
     """A chain in a loop, on workers that a test breaks."""
 
-    def __init__(self, seed, workers=2, survivors=()):
+    def __init__(self, seed, workers=2, survivors=(), store=None):
         self.cluster = SimulatedCluster(workers, RemoteWorker, WIRE_TYPES, seed=seed, survivors=survivors)
         self.engine = self.cluster.engine
-        self.master = Master(workers=workers, engine=self.engine)
+        self.master = Master(store, workers=workers, engine=self.engine)
         self.loop = self.master.start(ShortestPaths(source=0), "paths")
         ids = np.arange(CHAIN)
         self.loop.admit(EdgeBatch.of(ids[:-1], ids[1:], np.ones(CHAIN - 1)), "a", CHAIN - 1)
@@ -55,6 +56,22 @@ def test_whatever_breaks_is_one_loss_and_answers_stay_exact(breakage, seed):
     simulated.engine.wait_for(lambda: simulated.engine.recovered_s is not None, None)
     simulated.check()
     assert simulated.engine.losses == 1
+    simulated.master.close()
+
+
+@pytest.mark.parametrize("away_for", [1, 12])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_store_that_is_away_while_workers_are_lost_is_waited_for(is_stored, away_for):
+    store = Away()
+    simulated = Simulated(seed=1, store=store)
+    if is_stored:
+        simulated.loop.checkpoint()
+    simulated.check()
+    store.away_for = away_for
+    simulated.cluster.end_worker(1)
+    simulated.engine.wait_for(lambda: simulated.engine.recovered_s is not None, None)
+    simulated.check()
+    assert simulated.engine.losses == 1 + away_for
     simulated.master.close()
 
 

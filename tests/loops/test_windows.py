@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from math import inf
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apps.sssp import ShortestPaths
-from tests.kept_store import KeptStore
+from tests.kept_store import Away, KeptStore
 from tornado.clock import ManualClock
 from tornado.errors import InvalidArgument, NotSupported, StoreError, StoreFull, StoreUnreachable
-from tornado.loops.admission_log import AdmissionLog
+from tornado.loops import window as window_module
+from tornado.loops.admission_log import AdmissionLog, LogEntry
+from tornado.loops.group_commit import Admission
 from tornado.loops.master import Master
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.operations import INSERT, REMOVE, REPLACE
@@ -326,24 +329,6 @@ def test_a_group_that_cannot_be_logged_leaves_the_window_as_it_was(monkeypatch):
         assert loop.stream.offsets() == {"insert": 4, "window": 1}
 
 
-class Away(KeptStore):
-    """A store that can be away, for who writes and for who reads."""
-
-    is_away = False
-
-    def write(self, *arguments, **options):
-        self._require_there()
-        super().write(*arguments, **options)
-
-    def read(self, *arguments):
-        self._require_there()
-        return super().read(*arguments)
-
-    def _require_there(self):
-        if self.is_away:
-            raise StoreUnreachable("nobody answers")
-
-
 @pytest.mark.parametrize("attempts", [1, 3])
 def test_a_store_that_is_away_for_readers_too_leaves_the_window_as_it_was(attempts):
     store, clock = Away(), ManualClock()
@@ -352,19 +337,39 @@ def test_a_store_that_is_away_for_readers_too_leaves_the_window_as_it_was(attemp
         timed = master.start(ShortestPaths(source=0), "lanes", window=WindowWidth.of("10s"))
         for loop in (counted, timed):
             loop.admit(EdgeBatch.of([1, 2, 3], [9, 9, 9]), "http", 3)
-        store.is_away = True
+        store.away_for = inf
         for _ in range(attempts):
             for loop in (counted, timed):
                 with pytest.raises(StoreUnreachable):
                     loop.admit(EdgeBatch.of([4, 2], [9, 9], None, np.array([1, -1], np.int8)), "http", 5)
                 assert loop.stream.window.described()["left"] == 0
-        store.is_away = False
+        store.away_for = 0
         counted.admit(EdgeBatch.of([5], [9]), "http", 4)
         assert sources_of(counted) == [2, 3, 5]
         assert counted.stream.offsets() == {"http": 4, "window": 1}
         assert sources_of(timed) == [1, 2, 3]
         assert until(lambda: clock.advance(4) or sources_of(timed) == [])
         assert timed.stream.offsets() == {"http": 3, "window": 3}
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_window_that_cannot_read_what_leaves_is_as_it_was(before, monkeypatch):
+    monkeypatch.setattr(window_module, "_CACHED_RECORDS", 0)
+    store = Away()
+    with Master(store, 1) as master:
+        loop = started(master, "3")
+        for src in (1, 2, 3):
+            loop.admit(EdgeBatch.of([src], [9]), "http", src)
+        store.away_for = inf
+        batches = [EdgeBatch.mentions(np.array([7]))] * before + [EdgeBatch.of([4], [9])]
+        group = [Admission(LogEntry(0, "http", 4, batch), (), []) for batch in batches]  # come at one time
+        with pytest.raises(StoreUnreachable):
+            loop.stream._sequence(group)
+        store.away_for = 0
+        for offset, src, left in ((4, 5, [2, 3, 5]), (5, 6, [3, 5, 6])):
+            loop.admit(EdgeBatch.of([src], [9]), "http", offset)
+            assert sources_of(loop) == left
+        assert loop.stream.offsets() == {"http": 5, "window": 2}
 
 
 def test_a_log_in_memory_is_as_long_as_the_window():

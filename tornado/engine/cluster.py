@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..clock import SYSTEM_CLOCK, Clock
-from ..errors import InternalError, TornadoError, WorkerLost
+from ..errors import InternalError, StoreUnreachable, TornadoError, WorkerLost
 from .engine_contract import WorkerUse
 from .member import MemberConfig
 from .transport import LOOK_S, SILENT_S, Link, SocketTransport, Transport
@@ -404,6 +404,8 @@ class ClusterEngine:
             before, self._before = self._before, None
             if before is not None:
                 self._wanted, self._not_had = before, error
+            elif isinstance(error, StoreUnreachable):
+                self._lost_in_a_row -= 1  # no fault of the workers: the store is waited for
             elif not isinstance(error, WorkerLost):
                 return error
             if self._reason is None:  # or the monitor has seen it, and it is counted

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ..clock import SYSTEM_CLOCK, Clock
-from ..errors import WorkerLost
+from ..errors import StoreUnreachable, WorkerLost
 from ..timely import ThreadFabric
 from .engine_contract import Host, WorkerUse
 from .thread_time import busy_s_of
@@ -75,11 +75,22 @@ class ThreadEngine:
             try:
                 self._restart(workers)
             except Exception as error:
-                self._restart(before)
+                self._go_back(before)
                 raise WorkerLost(
                     f"the loops could not be put on {workers} workers, and go on on {before}: {error}",
                     hint="",
                 ) from error
+
+    def _go_back(self, workers: int) -> None:
+        """Have as many workers as before; the store that they are restored from is waited for while it is away."""
+        while True:
+            try:
+                self._restart(workers)
+            except StoreUnreachable:
+                if self._waiting.wait_for(lambda: self._is_closing, _WAIT_S):
+                    raise
+            else:
+                return
 
     def _restart(self, workers: int) -> None:
         self.on_loss()
@@ -114,8 +125,9 @@ class ThreadEngine:
 
     def close(self) -> None:
         """End the threads; each closes its host."""
+        self._is_closing = True  # before its turn: whoever waits for a store gives up
+        self._waiting.notify()
         with self._replacing:
-            self._is_closing = True
             self._end_threads()
             self._waiting.close()
 

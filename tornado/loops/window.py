@@ -142,7 +142,7 @@ class Window:
         InvalidArgument
             When a record has no time and the window goes by it, or it is a point.
         StoreError
-            When the log cannot be read; nothing is taken.
+            When the log cannot be read; what was taken is not to be logged then, see `was_not_logged`.
         """
         batch = entry.batch
         if not isinstance(batch, EdgeBatch):
@@ -208,7 +208,7 @@ class Window:
             self._needless = 0
 
     def was_not_logged(self) -> None:
-        """What was taken since is not in the log: begin again with what is, before anything else is taken.
+        """What was taken since, also in part, is not in the log: begin again with what is, before anything else is taken.
 
         Not now: what could not be written may be away for readers, too.
         """
@@ -441,24 +441,24 @@ def log_windowed(window: Window, group: Sequence[Admission], *, may_leave: bool)
         When they cannot be logged; the window is as it was.
     """
     ready = []
-    for one in group:
-        asked = one.entry.source == WINDOW
-        left = window.state.left
-        try:
-            window.take(one.entry, may_leave=may_leave or one.shares is not None)
-        except InvalidArgument as error:
-            one.error = error
-            continue
-        if asked and window.state.left == left:
-            window.take_back()
-            continue
-        if asked:
-            one.entry.offset = window.state.left
-        ready.append(one)
     try:
+        for one in group:
+            asked = one.entry.source == WINDOW
+            left = window.state.left
+            try:
+                window.take(one.entry, may_leave=may_leave or one.shares is not None)
+            except InvalidArgument as error:
+                one.error = error
+                continue
+            if asked and window.state.left == left:
+                window.take_back()
+                continue
+            if asked:
+                one.entry.offset = window.state.left
+            ready.append(one)
         window.log([one.entry for one in ready])
     except BaseException:
-        window.was_not_logged()
+        window.was_not_logged()  # also where one could not be taken, as what leaves could not be read
         raise
     return ready
 
