@@ -20,7 +20,6 @@ from .loop_columns import (
     CURSOR_ROW,
     DELAY_BOUND,
     EDGES_VISITED,
-    HEAP,
     IDLE,
     INVALIDATE,
     INVALIDATIONS,
@@ -32,10 +31,10 @@ from .loop_columns import (
     SPREADS,
     VERSION,
 )
-from .queue_kernel import push_heap, send_all
-from .stand_in import WORST, better, initial, offer, priority
+from .queue_kernel import send_all
+from .stand_in import WORST, better, initial, offer
 from .value_kernel import put_row_value, put_value, row_value_at, value_at
-from .vertex_kernel import feasible_below, mark_clean, mark_dirty, recheck, set_cursor, touch
+from .vertex_kernel import enqueue, feasible_below, mark_clean, mark_dirty, recheck, set_cursor, touch
 
 _GATHERS_AHEAD = 4  # vertices, and offers of each, that memory is asked for before their turn
 
@@ -150,9 +149,7 @@ def finish_gather(graph, session, loop):
         if session.record[row] == 0:
             mark_clean(loop, row)
     elif loop.counters[DELAY_BOUND] != 1 and session.record[row] == 0:
-        loop.counters[HEAP] = push_heap(
-            loop.heap_key, loop.heap_row, loop.counters[HEAP], priority(chosen), row
-        )
+        enqueue(session, loop, row)
 
 
 @nb.njit(cache=True)

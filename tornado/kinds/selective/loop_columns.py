@@ -79,6 +79,7 @@ ASKS = 42  # 0: vertices go by their values alone, commit behind what they have 
 CORRECTIONS = 43  # commits of a better value in place of one that was announced: without removals, work that was in vain
 LOOP_COUNTERS = 44
 
+QUEUE_SLACK = 1 << 16  # entries of queues that there is room for beside those by rows and edges
 WINDOW = 1 << 16  # iterations counted one by one in `pending`
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before
 HISTORY = 1 << 10  # iterations whose statistics are kept

@@ -23,6 +23,7 @@ from .loop_columns import (
     LOOP_COUNTERS,
     NEVER,
     OUTBOX,
+    QUEUE_SLACK,
     TOUCHED_KEPT,
     UNBOUNDED,
     WINDOW,
@@ -31,7 +32,6 @@ from .loop_columns import (
 from .value_layout import record_of
 
 _MOST_QUEUED = 1 << 30
-_SLACK = 1 << 16
 # A copy that so many rows are missing in is made anew: one row after the other is faster than here and there.
 _WORTH_FROM = 1 << 10
 _WORTH_SHARE = 8  # in any case one in so many may be missing
@@ -90,7 +90,7 @@ class LoopState:
         self._worst = entry_of(worst)
         per_value, value_type = self._worst.size, self._worst.dtype
         self._records = reserve(rows, record_of(self._worst))
-        queue = min(_MOST_QUEUED, 2 * (rows + edges) + _SLACK)
+        queue = min(_MOST_QUEUED, 2 * (rows + edges) + QUEUE_SLACK)
         self.session = SessionColumns(
             record=reserve(rows, np.int32),
             preparing_producers=reserve(rows, np.int32),

@@ -34,7 +34,6 @@ from .gather_kernel import (
 from .loop_columns import (
     ACKNOWLEDGE,
     ASKS,
-    BLOCKED,
     CORRECTIONS,
     CURSOR_BACK,
     CURSOR_KIND,
@@ -71,12 +70,13 @@ from .loop_columns import (
     VERSION,
     WAVES,
 )
-from .queue_kernel import note_history, outbox_is_full, push_heap, send, send_all
+from .queue_kernel import note_history, outbox_is_full, send, send_all
 from .stand_in import WORST, better, offer
 from .value_kernel import change, put_row_value, put_value, row_value_at, size_of, value_at
 from .vertex_kernel import (
     consider,
     consider_input,
+    enqueue_blocked,
     mark_clean,
     raise_reached,
     recheck,
@@ -251,12 +251,10 @@ def scan_out_list(graph, session, loop, fuel):
 
 
 @nb.njit(cache=True)
-def put_off(loop, row, iteration):
+def put_off(session, loop, row, iteration):
     """A dirty vertex must commit at an iteration beyond the bound, or later: it waits for the frontier."""
     raise_reached(loop, row, iteration - 1)
-    loop.counters[BLOCKED] = push_heap(
-        loop.blocked_key, loop.blocked_row, loop.counters[BLOCKED], np.float64(iteration), row
-    )
+    enqueue_blocked(session, loop, row, iteration)
 
 
 @nb.njit(cache=True)
@@ -268,7 +266,7 @@ def finish_read(graph, session, loop):
     if loop.counters[CURSOR_SUPPORTED]:
         begin_prepare(graph, session, loop, row)
     elif iteration >= loop.counters[LIMIT]:
-        put_off(loop, row, iteration)
+        put_off(session, loop, row, iteration)
     else:
         commit(graph, session, loop, row, iteration)
         set_cursor(loop, SCAN_COMMIT, row, iteration)

@@ -58,7 +58,7 @@ from .loop_columns import (
     WAVES,
     WORKERS,
 )
-from .queue_kernel import drop_heap_top, least_pending, outbox_is_full, push_heap
+from .queue_kernel import drop_heap_top, least_pending, outbox_is_full
 from .scan_kernel import (
     begin_prepare,
     commit,
@@ -71,7 +71,7 @@ from .scan_kernel import (
 )
 from .stand_in import WORST, better, initial, priority
 from .value_kernel import put_row_value, put_value, row_value_at, value_at
-from .vertex_kernel import mark_dirty, raise_reached, recheck, set_cursor, touch
+from .vertex_kernel import enqueue, mark_dirty, raise_reached, recheck, set_cursor, touch
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
 _ROWS_AHEAD = 16  # rows that memory is asked for before their turn
@@ -86,21 +86,28 @@ def end_waves(loop, wave):
 
 @nb.njit(cache=True)
 def commit_round(graph, session, loop, iteration):
-    """Synchronous: commit every vertex that is due, all with what they had gathered before the round; scans follow."""
-    kept = 0
+    """Synchronous: commit every vertex that is due, all with what they had gathered before the round; scans follow.
+
+    Where others are told of more vertices than there is room for, the rest commit behind the scans. Who has heard of something better
+    by then is due in the next round.
+    """
+    kept = 0  # those that are not due, at the beginning
     count = 0
-    for i in range(loop.counters[HEAP]):
-        row = np.int64(loop.heap_row[i])
+    stop = loop.counters[HEAP]
+    while kept < stop and not outbox_is_full(loop):
+        row = np.int64(loop.heap_row[stop - 1])
         if loop.flags[row] & DIRTY == 0:
-            continue
-        if loop.reached[row] + 1 > iteration:
+            stop -= 1
+        elif loop.reached[row] + 1 > iteration:
+            loop.heap_row[stop - 1] = loop.heap_row[kept]
             loop.heap_row[kept] = row
             kept += 1
-            continue
-        commit(graph, session, loop, row, iteration)
-        loop.round_row[count] = row
-        count += 1
-    loop.counters[HEAP] = kept
+        else:
+            commit(graph, session, loop, row, iteration)
+            loop.round_row[count] = row
+            count += 1
+            stop -= 1
+    loop.counters[HEAP] = stop
     loop.counters[ROUND] = count
     loop.counters[ROUND_ITERATION] = iteration
 
@@ -142,12 +149,10 @@ def advance_synchronous(graph, session, loop, parameters, horizon, fuel):
             fuel = scatter_round(graph, session, loop, fuel)
             continue
         iteration = least_pending(loop)
-        if (
-            iteration >= min(horizon, loop.counters[SENT_LEAST])
-            or iteration > loop.counters[CAP]
-            or outbox_is_full(loop)
-        ):
+        if iteration >= min(horizon, loop.counters[SENT_LEAST]) or iteration > loop.counters[CAP]:
             return fuel
+        if outbox_is_full(loop):
+            return np.int64(0)
         commit_round(graph, session, loop, iteration)
     return np.int64(0)
 
@@ -158,7 +163,7 @@ def commit_at_once(graph, session, loop, row):
     iteration = reached_by_consumers(graph, loop, row, loop.reached[row] + 1)
     loop.counters[EDGES_VISITED] += consumers_here(graph, loop, row)
     if iteration >= loop.counters[LIMIT]:
-        put_off(loop, row, iteration)
+        put_off(session, loop, row, iteration)
         return
     commit(graph, session, loop, row, iteration)
     offer_to_all(graph, session, loop, row, iteration)
@@ -197,13 +202,7 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
             row = np.int64(loop.blocked_row[0])
             loop.counters[BLOCKED] = drop_heap_top(loop.blocked_key, loop.blocked_row, loop.counters[BLOCKED])
             if loop.flags[row] & DIRTY and session.record[row] == 0:
-                loop.counters[HEAP] = push_heap(
-                    loop.heap_key,
-                    loop.heap_row,
-                    loop.counters[HEAP],
-                    priority(row_value_at(loop.candidate, row)),
-                    row,
-                )
+                enqueue(session, loop, row)
         if loop.counters[HEAP] == 0:
             return fuel
         key = loop.heap_key[0]
@@ -216,7 +215,7 @@ def advance_bounded(graph, session, loop, parameters, others, fuel):
         ):
             continue
         if loop.reached[row] + 1 >= limit:
-            put_off(loop, row, loop.reached[row] + 1)
+            put_off(session, loop, row, loop.reached[row] + 1)
         elif has_last and loop.subscribers[row] != np.uint64(0) and session.counters[OPEN_RECORDS] == 0:
             # Consumers elsewhere would have to be asked for their iterations; none is above the last that is allowed (section 4.4).
             commit(graph, session, loop, row, limit - 1)
@@ -275,7 +274,7 @@ def advance_freely(graph, session, loop, parameters, fuel):
                 continue
             iteration = loop.reached[row] + 1
             if iteration > cap:
-                put_off(loop, row, iteration)
+                put_off(session, loop, row, iteration)
                 continue
             commit(graph, session, loop, row, iteration)
             length = consumers_here(graph, loop, row)

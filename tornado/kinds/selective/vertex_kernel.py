@@ -7,6 +7,7 @@ from ...graph.graph_columns import ROWS
 from ...graph.rows_kernel import row_of
 from ...protocol.session_kernel import OPEN_RECORDS
 from .loop_columns import (
+    BLOCKED,
     CURSOR_BACK,
     CURSOR_KIND,
     CURSOR_NUMBER,
@@ -20,6 +21,7 @@ from .loop_columns import (
     MARKED,
     NO_PARENT,
     OWN,
+    QUEUE_SLACK,
     RECHECKS,
     REGATHER,
     ROWS_SEEN,
@@ -80,6 +82,67 @@ def row_for(graph, session, loop, identifier, parameters):
 
 
 @nb.njit(cache=True)
+def waits_first(session, loop, row):
+    """Whether a row that stands in a queue waits there, and was not met in it since the marks in `round_row` were cleared."""
+    is_first = loop.flags[row] & DIRTY != 0 and session.record[row] == 0 and loop.round_row[row] == 0
+    if is_first:
+        loop.round_row[row] = 1
+    return is_first
+
+
+@nb.njit(cache=True)
+def is_crowded(loop, queued):
+    """Whether a queue has so many entries that most are out of date."""
+    return queued >= 2 * loop.counters[ROWS_SEEN] + QUEUE_SLACK
+
+
+@nb.njit(cache=True)
+def enqueue(session, loop, row):
+    """Put a dirty vertex into the processing order, by its candidate; an entry by an older one stays, and counts for nothing.
+
+    Where others are improved again and again before their turn comes, as the leaves of a hub are, such entries would come to more than
+    there is room for.
+    """
+    if is_crowded(loop, loop.counters[HEAP]):
+        entries = loop.counters[HEAP]
+        for place in range(entries):
+            loop.round_row[np.int64(loop.heap_row[place])] = 0
+        loop.counters[HEAP] = 0
+        for place in range(entries):
+            key, waiting = loop.heap_key[place], np.int64(loop.heap_row[place])
+            if priority(row_value_at(loop.candidate, waiting)) == key and waits_first(session, loop, waiting):
+                loop.counters[HEAP] = push_heap(
+                    loop.heap_key, loop.heap_row, loop.counters[HEAP], key, waiting
+                )
+    loop.counters[HEAP] = push_heap(
+        loop.heap_key, loop.heap_row, loop.counters[HEAP], priority(row_value_at(loop.candidate, row)), row
+    )
+
+
+@nb.njit(cache=True)
+def enqueue_blocked(session, loop, row, iteration):
+    """Have a dirty vertex wait for the frontier, or for ever where it is beyond the cap; with room as for `enqueue`."""
+    if is_crowded(loop, loop.counters[BLOCKED]):
+        entries = loop.counters[BLOCKED]
+        for place in range(entries):
+            loop.round_row[np.int64(loop.blocked_row[place])] = 0
+        loop.counters[BLOCKED] = 0
+        for place in range(entries):
+            waiting = np.int64(loop.blocked_row[place])
+            if waits_first(session, loop, waiting):
+                loop.counters[BLOCKED] = push_heap(
+                    loop.blocked_key,
+                    loop.blocked_row,
+                    loop.counters[BLOCKED],
+                    np.float64(loop.reached[waiting] + 1),
+                    waiting,
+                )
+    loop.counters[BLOCKED] = push_heap(
+        loop.blocked_key, loop.blocked_row, loop.counters[BLOCKED], np.float64(iteration), row
+    )
+
+
+@nb.njit(cache=True)
 def mark_dirty(session, loop, row):
     """The candidate of a vertex got better: it has an update to commit."""
     touch(loop, row)
@@ -93,13 +156,7 @@ def mark_dirty(session, loop, row):
             loop.heap_row[loop.counters[HEAP]] = row
             loop.counters[HEAP] += 1
     elif session.record[row] == 0:
-        loop.counters[HEAP] = push_heap(
-            loop.heap_key,
-            loop.heap_row,
-            loop.counters[HEAP],
-            priority(row_value_at(loop.candidate, row)),
-            row,
-        )
+        enqueue(session, loop, row)
 
 
 @nb.njit(cache=True)
