@@ -78,7 +78,7 @@ def test_one_that_is_away_is_asked_again_only_what_may_be_done_twice():
 
 
 def test_a_connection_that_breaks_is_tried_again_only_for_what_may_be_done_twice():
-    broken = Failure(Break.BROKEN, "http://x", "reset")
+    broken = Failure(Break.BROKEN, "http://x", "reset", was_reached=True)
     assert drive(READ, [broken, broken, FINE]) == (FINE, [0.1, 0.2])
     for kind in (Break.BROKEN, Break.TOO_LATE):
         error, pauses = drive(PUSH, [Failure(kind, "http://x")])
@@ -87,8 +87,9 @@ def test_a_connection_that_breaks_is_tried_again_only_for_what_may_be_done_twice
 
 
 def test_a_service_that_never_answered_is_not_waited_for_and_one_that_has_is():
-    error, pauses = drive(READ, [Failure(Break.NOT_REACHED, "http://x")])
-    assert (type(error), pauses) == (Unreachable, [])
+    for kind in (Break.NOT_REACHED, Break.BROKEN):
+        error, pauses = drive(READ, [Failure(kind, "http://x")])
+        assert (type(error), pauses) == (Unreachable, [])
     gone = Failure(Break.NOT_REACHED, "http://x", was_reached=True)
     assert drive(PUSH, [gone, FINE]) == (FINE, [0.1])
 

@@ -3,12 +3,14 @@
 import asyncio
 import http.server
 import threading
+import time
 
 import pytest
 import trustme
 
 from tornado.client import Unreachable, connect, connect_async, steps, transport
 from tornado.command.client import translated
+from tornado.command.service_checks import check_service
 from tornado.query.server_certificate import ServerCertificate
 
 AUTHORITY = trustme.CA()
@@ -68,6 +70,17 @@ def test_https_to_a_service_without_a_certificate_says_that_it_speaks_no_tls(run
     message, hint = said_of(url, verify=True)
     assert message.startswith(f"{url} does not speak TLS: [SSL")
     assert hint.startswith("Ask http:// in place of https://")
+
+
+def test_http_to_a_service_with_a_certificate_says_at_once_that_it_may_be_https(secured):
+    port, _ = secured
+    began_s = time.monotonic()
+    with connect(f"http://127.0.0.1:{port}") as service, pytest.raises(Unreachable) as raised:
+        service.loops()
+    assert time.monotonic() - began_s < 20  # the patience is 30 s
+    assert "https:// in place of http://" in raised.value.hint
+    assert "https:// in place of http://" in str(translated(raised.value))
+    assert "https:// in place of http://" in list(check_service(f"http://127.0.0.1:{port}"))[-1].remedy
 
 
 class Hanging(http.server.BaseHTTPRequestHandler):

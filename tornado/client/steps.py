@@ -244,12 +244,12 @@ def _pause_before_next(call: Call, outcome: Reply | Failure, attempt: int) -> fl
     """Return how long to wait before the same call is made again; None: it is not."""
     grown_s = min(_SHORTEST_PAUSE_S * 2.0 ** min(attempt, 10), _LONGEST_PAUSE_S)
     if isinstance(outcome, Failure):
-        if outcome.kind is Break.NOT_REACHED:
-            # One that never answered is more likely a wrong address than a service that comes back.
-            return grown_s if outcome.was_reached else None
+        # One that never answered is more likely a wrong address than a service that comes back.
+        if not outcome.was_reached:
+            return None
         # Not one without trust: asking again would not help.
-        is_cut = outcome.kind in {Break.BROKEN, Break.ENDED, Break.SILENT}
-        return grown_s if is_cut and call.again is Again.ALWAYS else None
+        is_cut = outcome.kind in {Break.BROKEN, Break.ENDED, Break.SILENT} and call.again is Again.ALWAYS
+        return grown_s if is_cut or outcome.kind is Break.NOT_REACHED else None
     retried = outcome.status == _REFUSED_FOR_NOW or (
         outcome.status == _AWAY_FOR_NOW and call.again is Again.ALWAYS
     )
@@ -305,7 +305,13 @@ def _no_answer(call: Call, failure: Failure) -> ServiceError:
             f"{failure.where} stopped before {call.path} was at its end",
             hint="Ask again when it is back; a longer patience_s waits for that.",
         )
-    return Unreachable(f"the connection to {failure.where} broke: {failure.text}")
+    may_be_secured = failure.where.startswith("http:") and not failure.was_reached
+    return Unreachable(
+        f"the connection to {failure.where} broke: {failure.text}",
+        hint="Ask https:// in place of http:// where the service has a certificate."
+        if may_be_secured
+        else None,
+    )
 
 
 def _parsed(content: bytes) -> Any:
