@@ -87,6 +87,8 @@ def test_a_call_whose_answer_would_not_be_that_of_networkx_is_not_taken(name, ar
 
 
 def test_directed_triangles_and_cores_are_left_to_networkx():
+    with pytest.raises(NotImplementedError):
+        nx.clustering(nx.MultiGraph([(1, 2), (1, 2)]), backend="tornado")
     for name in ("clustering", "core_number"):
         assert "directed" in Backend.can_run(name, (nx.DiGraph([(1, 2)]),), {})
 
@@ -99,6 +101,43 @@ def test_a_weight_that_is_no_number_from_0_is_refused(weight):
         LiveGraph(graph)
     with pytest.raises(NotImplementedError, match="a weight is"):
         LiveGraph().add_edge(1, 2, weight=weight)
+
+
+@pytest.mark.parametrize("weight", [1e-15, 1e15])
+def test_what_one_function_cannot_take_is_not_lost_for_the_others(weight):
+    graph = nx.Graph([(1, 2, {"weight": weight}), (2, 3, {"weight": weight})])
+    with LiveGraph(graph) as live:
+        with pytest.raises(NotImplementedError):
+            nx.pagerank(live)
+        assert nx.dijkstra_path_length(live, 1, 3) == 2 * weight
+        with pytest.raises(NotImplementedError):  # beside a loop that takes them
+            nx.pagerank(live)
+    with LiveGraph(nx.Graph([(1, 2), (2, 3)])) as live:
+        assert len(nx.pagerank(live)) == 3
+        live.add_edge(3, 4, weight=weight)
+        with pytest.raises(NotImplementedError):
+            nx.pagerank(live)
+        assert nx.dijkstra_path_length(live, 1, 4) == 2 + weight
+
+
+@pytest.mark.filterwarnings("ignore:Note. conversions")
+def test_a_graph_with_weights_answers_what_has_none_and_follows_its_edits():
+    graph = nx.Graph([(1, 2, {"weight": 2}), (2, 3, {"weight": 5}), (4, 5, {"weight": 3})])
+    assert len(nx.pagerank(graph, backend="tornado")) == 5  # networkx keeps this conversion for the next call
+    assert nx.katz_centrality(graph, backend="tornado") == pytest.approx(nx.katz_centrality(graph), abs=1e-5)
+    with LiveGraph(graph) as live:
+        for edit in (
+            lambda one: one.add_edge(1, 2, weight=7),
+            lambda one: one.add_edge(3, 4, weight=2),
+            lambda one: one.remove_edge(1, 2),
+            lambda one: one.add_node(6),
+            lambda one: one.remove_node(1),
+        ):
+            edit(graph), edit(live)
+            assert nx.katz_centrality(live) == pytest.approx(nx.katz_centrality(graph), abs=1e-5)
+            ways = nx.single_source_dijkstra_path_length(live, 2, weight=None)
+            assert ways == nx.single_source_dijkstra_path_length(graph, 2, weight=None)
+            assert nx.dijkstra_path_length(live, 4, 5) == 3
 
 
 def test_exceptions_are_those_of_networkx():

@@ -34,16 +34,18 @@ def pagerank(
     if len(G) == 0:
         return {}
     _require_iterations(max_iter)
-    _require_weight(G, weight)
+    graph = _weighed(G, weight)
     parameters: dict[str, Any] = {"damping": alpha, "tolerance": _tolerance(tol)}
     if personalization is not None:
         shares = {
-            G.place_of(node): float(share) for node, share in personalization.items() if node in G and share
+            graph.place_of(node): float(share)
+            for node, share in personalization.items()
+            if node in graph and share
         }
         if not shares:
             raise ZeroDivisionError
         parameters |= {"personalisation": tuple(shares), "shares": tuple(shares.values())}
-    return _by_node(G, G.ask("pagerank", parameters))
+    return _by_node(graph, graph.ask("pagerank", parameters))
 
 
 def katz_centrality(
@@ -60,11 +62,11 @@ def katz_centrality(
     if len(G) == 0:
         return {}
     _require_iterations(max_iter)
-    _require_weight(G, weight)
-    answer = G.ask("katz", {"alpha": alpha, "beta": beta, "tolerance": _tolerance(tol)})
+    graph = _weighed(G, weight)
+    answer = graph.ask("katz", {"alpha": alpha, "beta": beta, "tolerance": _tolerance(tol)})
     if (answer.certificate or {}).get("reason") == "diverged":
         raise nx.PowerIterationFailedConvergence(max_iter)
-    found = _by_node(G, answer)
+    found = _by_node(graph, answer)
     scale = 1.0 / math.hypot(*found.values()) if normalized else 1.0
     return {node: value * scale for node, value in found.items()}
 
@@ -77,8 +79,8 @@ def single_source_dijkstra_path_length(
 ) -> dict[Hashable, float]:
     """Distances from a node, nearest first."""
     _require_node(G, source, f"Node {source} not found in graph")
-    _require_weight(G, weight)
-    return _distances(G, G.ask("sssp", {"source": G.place_of(source)}), cutoff)
+    graph = _weighed(G, weight)
+    return _distances(graph, graph.ask("sssp", {"source": graph.place_of(source)}), cutoff)
 
 
 def dijkstra_path_length(
@@ -89,12 +91,14 @@ def dijkstra_path_length(
 ) -> float:
     """The distance between two nodes."""
     _require_node(G, source, f"Node {source} not found in graph")
-    _require_weight(G, weight)
+    graph = _weighed(G, weight)
     if source == target:
         return 0
-    if target in G:
+    if target in graph:
         found = _distances(
-            G, G.ask("sssp", {"source": G.place_of(source)}, vertices=[G.place_of(target)]), None
+            graph,
+            graph.ask("sssp", {"source": graph.place_of(source)}, vertices=[graph.place_of(target)]),
+            None,
         )
         if found:
             return next(iter(found.values()))
@@ -215,6 +219,8 @@ def _refused_katz(_graph: Any, given: Mapping[str, Any]) -> str | None:
 def _refused_directed(graph: Any, given: Mapping[str, Any]) -> str | None:
     if graph.is_directed():
         return "networkx counts the two edges between two nodes of a directed graph apart"
+    if graph.is_multigraph():
+        return "networkx has no triangles and cores of multigraphs"
     return None if given.get("weight") is None else "weights of triangles are not known here"
 
 
@@ -247,11 +253,14 @@ def _require_node(graph: LiveGraph, node: Hashable, message: str) -> None:
         raise nx.NodeNotFound(message)
 
 
-def _require_weight(graph: LiveGraph, weight: str | None) -> None:
+def _weighed(graph: LiveGraph, weight: str | None) -> LiveGraph:
+    if weight is None:
+        return graph.without_weights()
     if weight != graph.weight and not graph.is_unit:
         raise nx.NetworkXError(
             f"the weights of this live graph are {graph.weight!r} and not {weight!r}; make another one with weight={weight!r}"
         )
+    return graph
 
 
 def _by_node(graph: LiveGraph, answer: Any) -> dict[Hashable, Any]:

@@ -14,6 +14,7 @@ import logging
 import math
 import weakref
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import TracebackType
@@ -23,6 +24,7 @@ import networkx as nx
 import numpy as np
 
 from ..clock import SYSTEM_CLOCK
+from ..errors import InvalidArgument
 from ..query.programs import load_program
 from ..query.session import Session
 from ..query.session import open as open_session
@@ -109,6 +111,7 @@ class LiveGraph:
         self._close: Any = None
         self._edits: list[_Edit] = []
         self._new_nodes: list[int] = []
+        self._unweighted: LiveGraph | None = None
         if graph is not None:
             self._read(graph)
         edges = sum(map(len, self._edges.values()))
@@ -177,6 +180,8 @@ class LiveGraph:
             self._index[node] = len(self._nodes)
             self._nodes.append(node)
             self._new_nodes.append(self._index[node])
+            if self._unweighted is not None:
+                self._unweighted.add_node(node)
 
     def add_nodes_from(self, nodes: Iterable[Any]) -> None:
         """Add nodes."""
@@ -206,6 +211,8 @@ class LiveGraph:
             self._edits.append(_Edit(False, *key, before[0]))
         else:
             self._loops += key[0] == key[1]
+            if self._unweighted is not None:
+                self._unweighted.add_edge(u, v)
         self._edges[key] = [weight]
         self._edits.append(_Edit(True, *key, weight))
 
@@ -235,6 +242,8 @@ class LiveGraph:
         (weight,) = self._edges.pop(key)
         self._loops -= key[0] == key[1]
         self._edits.append(_Edit(False, *key, weight))
+        if self._unweighted is not None:
+            self._unweighted.remove_edge(u, v)
 
     def remove_edges_from(self, edges: Iterable[tuple[Any, ...]]) -> None:
         """Remove edges; those that are not there are passed over."""
@@ -271,10 +280,27 @@ class LiveGraph:
             Fields of its program.
         question
             What else `LoopHandle.query` takes.
+
+        Raises
+        ------
+        NotImplementedError
+            The app takes no such weights.
         """
-        session = self._opened(app, parameters)
-        self._admit(session)
+        try:
+            session = self._opened(app, parameters)
+            with self._closed_where_it_fails():
+                self._admit(session)
+        except InvalidArgument as error:
+            raise NotImplementedError(str(error)) from error
         return session.loop(app).query(parameters=dict(parameters) or None, **question).result()
+
+    def without_weights(self) -> LiveGraph:
+        """Return the same graph without weights, which follows the edits of this one; made when it is first asked for."""
+        if self.is_unit or self.weight is None:
+            return self
+        if self._unweighted is None:
+            self._unweighted = LiveGraph(self.to_networkx(), weight=None, workers=self._workers)
+        return self._unweighted
 
     def place_of(self, node: Hashable) -> int:
         """Return the number that stands for a node."""
@@ -303,6 +329,9 @@ class LiveGraph:
 
     def close(self) -> None:
         """End the loops; the graph can be asked further, by new ones."""
+        if self._unweighted is not None:
+            self._unweighted.close()
+        self._unweighted = None
         if self._session is not None:
             self._close()
         self._session = None
@@ -361,11 +390,24 @@ class LiveGraph:
             if app not in session.loops:
                 session.stream(_STREAM).start(kind(**parameters), app)
             return session
+        with self._closed_where_it_fails():
+            return self._begun(kind(**parameters), app)
+
+    @contextmanager
+    def _closed_where_it_fails(self) -> Iterator[None]:
+        """End loops to which a part of the edges may not have come: the next question brings all of them to new ones."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def _begun(self, program: Any, app: str) -> Session:
         workers = self._workers or (1 if self.number_of_edges() < _ONE_WORKER_EDGES else None)
         session = self._session = open_session("memory:", workers=workers)
         self._close = weakref.finalize(self, session.close)
         stream = session.stream(_STREAM)
-        stream.start(kind(**parameters), app)
+        stream.start(program, app)
         stream.add_vertices(np.arange(len(self._nodes)))
         self._edits.clear()
         self._new_nodes.clear()
