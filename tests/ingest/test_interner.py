@@ -41,6 +41,18 @@ def test_snapshots_in_pieces_follow_each_other():
         Interner.restore(b"x")
 
 
+def test_a_whole_snapshot_takes_the_place_of_the_pieces_before_it():
+    interner, other = Interner(), Interner()
+    interner.intern(["a", "b"])
+    other.intern(["a", "d", "c"])
+    first = interner.snapshot()
+    interner.intern(["c"])
+    assert Interner.restore(first, interner.snapshot()).names(np.arange(3)) == ["a", "b", "c"]
+    for whole in (other, Interner()):
+        with pytest.raises(StoreCorrupt, match="start at 0, but 2 came before"):
+            Interner.restore(first, whole.snapshot())
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [

@@ -16,6 +16,7 @@ from tornado.errors import InvalidArgument, QueueFull, StoreCorrupt, StoreFull, 
 from tornado.ingest.ndjson import parse_ndjson
 from tornado.ingest.parsed import Rejection
 from tornado.ingest.quarantine import Quarantine
+from tornado.intake import stored_names
 from tornado.intake.checkpoints import Checkpoints
 from tornado.intake.push import Pusher
 from tornado.intake.stored_names import StoredNames, main_loops
@@ -227,6 +228,40 @@ def test_a_checkpoint_has_the_names_that_its_vertices_need(store):
         interner.intern(["Bonn", "Lyon"])
         towns.checkpoint()
     assert StoredNames(store, "towns").load().find(["Rome", "Bonn", "Lyon"]) == [0, 1, 2]
+
+
+def test_names_that_come_one_by_one_take_no_longer_the_more_there_are_and_are_put_together(monkeypatch):
+    monkeypatch.setattr(stored_names, "_MOST_PIECES", 10)
+    store, listed = KeptStore(), []
+    session, towns = started(store)
+    with session:
+        versions = store.versions
+        monkeypatch.setattr(store, "versions", lambda line: (listed.append(line), versions(line))[1])
+        for number in range(30):
+            towns.insert([f"town {number}"], ["Rome"])
+        assert "towns/names" not in listed
+        monkeypatch.undo()
+        assert len(store.versions("towns/names")) == 31
+        served = session.service.served(towns.loop)
+        drop, deleted = store.delete_before, []
+        monkeypatch.setattr(store, "delete_before", lambda *of: deleted.append(of))
+        monkeypatch.setattr(stored_names, "_MOST_PIECES", 10)
+        served.intake.put_names_together()  # the others do not go
+        expected = ["Rome", *(f"town {number}" for number in range(30))]
+        for _ in range(2):
+            interner = StoredNames(store, "towns").load()
+            assert sorted(interner.names(np.arange(31))) == sorted(expected)
+            assert interner.find(expected) == session.service.codec_of("towns").interner.find(expected)
+            for of in deleted:
+                drop(*of)
+        assert len(store.versions("towns/names")) == 1
+        monkeypatch.undo()
+        towns.insert(["Bern"], ["Rome"])
+        towns.checkpoint()
+        assert len(store.versions("towns/names")) == 2
+    session, towns = started(store)
+    with session:
+        assert towns.query(vertices=["Bern", "town 7"]).values == {"Bern": np.inf, "town 7": np.inf}
 
 
 def test_a_store_of_names_does_not_go_on_with_numbers_nor_the_other_way(store):

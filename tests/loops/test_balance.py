@@ -38,6 +38,7 @@ def test_a_map_that_is_balanced_is_left_as_it_is():
     even = PartitionMap.even(4)
     assert balanced(even, [100, 104, 96, 100]) is even
     assert balanced(even, [0, 0, 0, 0]) is even
+    assert balanced(even, [100, 0]) is even  # of others, in the place of which these have come
 
 
 class Worked:

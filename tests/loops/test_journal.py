@@ -101,3 +101,31 @@ def test_a_stream_has_a_snapshot_stored_when_its_journal_is_full(monkeypatch, co
                 stream.admit(EdgeBatch.of(np.arange(10), np.full(10, admitted)), "insert", admitted)
                 assert records > most or stream.journal.records == records
             eventually(lambda: stream.journal.records == 0)
+
+
+def test_a_journal_that_is_for_a_move_alone_may_go_at_any_moment(compiled_paths):
+    with Master(MemoryStore(), 1) as master:
+        stream = master.start(ShortestPaths(source=0), "roads").stream
+        relieved = []
+
+        class Going(Journal):
+            @property
+            def is_full(self):
+                stream.journal = None
+                return True
+
+            def relieve(self, store):
+                relieved.append(store)
+
+        class Order:
+            def __enter__(self):
+                stream.journal = None
+
+            def __exit__(self, *_):
+                pass
+
+        stream.journal = Going()
+        assert stream.admit(EdgeBatch.of([1], [2]), "insert", 1) == 1
+        assert relieved == [stream.store_snapshot]
+        stream.journal, stream.order = Journal(), Order()
+        stream.was_stored(1)

@@ -5,11 +5,13 @@ import threading
 import pytest
 
 from apps.sssp import ShortestPaths
+from tests.kept_store import KeptStore
 from tests.loops.test_general_programs import Paths
 from tornado import EdgeBatch
-from tornado.errors import StoreFull
+from tornado.errors import ConnectionLost, StoreFull
 from tornado.loops import Master
 from tornado.loops.version_numbers import BLOCK, VersionNumbers
+from tornado.records.window_width import WindowWidth
 from tornado.storage import MemoryStore, open_store
 
 NAME = "roads"
@@ -169,6 +171,46 @@ def test_a_store_that_cannot_reserve_refuses_a_batch_and_nothing_of_it_is_in(com
         assert loop.admit(edge(2), "http", 1) == 1
         store.is_full = True  # there are numbers for long
         assert loop.advance("http", 2) == 2
+
+
+@pytest.mark.parametrize("window", [None, WindowWidth.of("5")])
+def test_a_stream_that_has_ended_writes_nothing_to_the_log_that_the_next_one_goes_on_with(
+    window, compiled_paths
+):
+    store = KeptStore()
+    with Master(store) as master:
+        loop = master.start(ShortestPaths(source=1), NAME, window=window)
+        loop.admit(edge(2), "http", 1)
+        ended = loop.stream
+        master.remove(NAME)
+        loop = master.start(ShortestPaths(source=1), NAME, window=window)
+        for late in (lambda: ended.advance("edges.csv", 5), ended.expire):
+            with pytest.raises(ConnectionLost, match="nothing was admitted"):
+                late()
+        loop.admit(edge(3), "http", 2)
+        version = loop.stream.counts()[0]
+    with Master(store) as master:
+        loop = master.start(ShortestPaths(source=1), NAME, window=window)
+        assert named(loop) == (version, {"http": 2} | ({} if window is None else {"window": 0}))
+
+
+def test_what_was_let_in_before_the_end_of_a_stream_is_logged_when_that_is_removed(compiled_paths):
+    store, logging, ended = KeptStore(), threading.Event(), threading.Event()
+    with Master(store) as master:
+        loop = master.start(ShortestPaths(source=1), NAME)
+
+        def wait():
+            logging.set()
+            ended.wait(0.5)
+
+        loop.stream.before_logging = wait
+        thread = threading.Thread(target=loop.admit, args=(edge(2), "http", 1))
+        thread.start()
+        assert logging.wait(10)
+        master.remove(NAME)
+        assert store.versions(f"{NAME}/log") == [1]
+        ended.set()
+        thread.join()
 
 
 def test_a_store_from_before_numbers_were_reserved_is_gone_on_from_far_above():

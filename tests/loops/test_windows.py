@@ -372,6 +372,31 @@ def test_a_window_that_cannot_read_what_leaves_is_as_it_was(before, monkeypatch)
         assert loop.stream.offsets() == {"http": 5, "window": 2}
 
 
+def test_groups_that_were_let_go_of_without_anybody_hearing_of_it_are_not_looked_for(monkeypatch):
+    store = Away()
+    with Master(store, 1) as master:
+        loop = started(master, "3")
+        for src in range(1, 9):
+            loop.admit(EdgeBatch.of([src], [9]), "http", src)
+        loop.checkpoint()
+        delete_before = store.delete_before
+
+        def unheard(*arguments):
+            delete_before(*arguments)
+            raise StoreUnreachable("nobody answers")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "delete_before", unheard)
+            with pytest.raises(StoreUnreachable):
+                loop.stream.trim_snapshots(keep=1)
+        store.away_for = inf
+        with pytest.raises(StoreUnreachable):
+            loop.admit(EdgeBatch.of([9], [9]), "http", 9)
+        store.away_for = 0
+        loop.admit(EdgeBatch.of([10], [9]), "http", 9)
+        assert sources_of(loop) == [7, 8, 10]
+
+
 def test_a_log_in_memory_is_as_long_as_the_window():
     store = MemoryStore()
     with Master(store, 1) as master:

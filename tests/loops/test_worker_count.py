@@ -10,7 +10,7 @@ from apps.sssp import ShortestPaths
 from tests.end_to_end.test_recovery import eventually
 from tornado.clock import ManualClock
 from tornado.engine import WorkerUse
-from tornado.errors import InvalidArgument, NotSupported
+from tornado.errors import Busy, InvalidArgument, NotSupported
 from tornado.loops import worker_count
 from tornado.loops.worker_count import WorkerCount
 
@@ -73,6 +73,25 @@ def test_where_they_do_not_help_there_are_as_few_as_before_and_tries_are_ever_mo
     pauses = np.diff(tries)
     assert all(pauses[1:] > 1.5 * pauses[:-1])
     assert worked.workers == 1
+
+
+def test_where_they_do_not_help_and_cannot_be_moved_for_a_while_they_are_moved_later(monkeypatch):
+    worked = Worked({1: 1e5, 2: 0.7e5, 4: 0.5e5})
+    count = WorkerCount(worked, most=4)
+    worked.go_on(25, count)
+    assert worked.moved == [2]
+    rescale = worked.rescale
+
+    def refuse(stream, workers):
+        worked.rescale = rescale
+        raise Busy("a loop is being started")
+
+    worked.rescale = refuse
+    with pytest.raises(Busy) as kept:
+        worked.go_on(25, count)
+    assert count.was_kept_from(kept.value)
+    worked.go_on(25, count)
+    assert (worked.moved, count.said) == ([2, 1], "workers do not help: 2 did 0.70 times what 1 does")
 
 
 def test_one_is_enough_for_who_has_rest():

@@ -14,6 +14,7 @@ from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull, StoreLocked
 from tornado.storage import lmdb_backup, open_store
 from tornado.storage.backup import back_up
 from tornado.storage.lmdb import DATA_FILE_NAME
+from tornado.storage.lmdb_store import LmdbStore
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = list(itertools.product(["lmdb", "postgres"], repeat=2))
@@ -271,6 +272,14 @@ def test_a_store_that_is_cut_off_in_the_middle_leaves_no_copy(place, postgres_se
         back_up(store, to)
     assert len(calls) == 1
     assert everything(to) == {}
+
+
+def test_a_line_whose_first_version_is_being_written_is_none_yet(tmp_path):
+    with LmdbStore(tmp_path / "store") as store:
+        store.write("whole", 0, {})
+        store._put_chunks(b"begun", "begun", 1, {b"k": memoryview(b"v")}, "write")
+    with lmdb_backup.LmdbPlace(tmp_path / "store").history() as history:
+        assert [loop.name for loop in history.loops()] == [b"whole"]
 
 
 def test_the_command_says_what_it_has_copied(place, tmp_path):

@@ -119,7 +119,7 @@ class Interner:
 
     @classmethod
     def restore(cls, *parts: bytes) -> Self:
-        """Put together what `snapshot` gave: one whole, or pieces that follow each other.
+        """Put together what `snapshot` gave: pieces that follow each other; a whole one takes the place of those before it.
 
         Raises
         ------
@@ -133,9 +133,10 @@ class Interner:
                 since, names = int(table.schema.metadata[b"since"]), table.column("name").to_pylist()
             except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
                 raise StoreCorrupt(f"the stored vertex names cannot be read: {error}") from error
-            if since != len(interner):
+            before = interner._names[since:]
+            if since > len(interner) or (since and before) or names[: len(before)] != before:
                 raise StoreCorrupt(f"stored vertex names start at {since}, but {len(interner)} came before")
-            interner._names.extend(names)
+            interner._names.extend(names[len(before) :])
         interner._ids = {name: index for index, name in enumerate(interner._names)}
         if len(interner._ids) != len(interner._names):
             raise StoreCorrupt("the stored vertex names have one name twice")

@@ -246,6 +246,7 @@ class Checkpoints:
     def _forget_older(self) -> None:
         keep = sys.maxsize if self._keep is None else self._keep
         self._stream.trim_snapshots(keep=keep, in_use=self._in_use(), sparing=self._is_sparing)
+        self._intake.put_names_together()
 
     def _report(self, error: Exception) -> None:
         reason = repr(error)

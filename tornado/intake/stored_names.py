@@ -2,7 +2,7 @@
 
 A stream knows vertices by the order in which their names first arrived (`ingest.interner`). What is durable about it, snapshots
 and pushed edges, holds these numbers; so the names are durable before them. They are a line of their own (`STREAM/names`), of
-which every version holds the names that came after the version before.
+which every version holds the names that came after the version before, or all: then those before it are needless.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ..storage.versioned_store import VersionedStore
 
 _KEY = b"names"
 _LINE = "/names"
+_MOST_PIECES = 1024
 
 
 class StoredNames:
@@ -32,6 +33,8 @@ class StoredNames:
         self._store = store
         self._stream = stream
         self._saved = 0
+        self._newest = 0  # the version that has what was saved last
+        self._pieces = 0  # versions that are read at a start
         self._lock = Lock()
 
     def load(self) -> Interner:
@@ -56,7 +59,7 @@ class StoredNames:
             if None in parts:
                 raise StoreCorrupt(f"the table {line} lacks its page at a version that is stored")
             interner = Interner.restore(*(part for part in parts if part is not None))
-            self._saved = len(interner)
+            self._saved, self._newest, self._pieces = len(interner), max(versions, default=0), len(versions)
             if not versions:
                 # Says from now on what the numbers in this store are.
                 self._store.write(line, 0, {_KEY: interner.snapshot()})
@@ -70,13 +73,30 @@ class StoredNames:
         StoreError
             When they cannot be written; the next call tries again.
         """
-        line = self._stream + _LINE
         with self._lock:
             saved, count = self._saved, len(interner)
             if count > saved:
-                version = max(self._store.versions(line), default=-1) + 1
-                self._store.write(line, version, {_KEY: interner.snapshot(since=saved, until=count)})
-                self._saved = count
+                # Not listed for it: there is one for each time that names came, and all that is admitted waits.
+                self._write(self._newest + 1, interner.snapshot(since=saved, until=count))
+                self._saved, self._pieces = count, self._pieces + 1
+
+    def put_together(self, interner: Interner) -> None:
+        """Have one page with all names in place of many with a few, which a start would read one after another.
+
+        Raises
+        ------
+        StoreError
+            When it cannot be written, or the others cannot go: the next call tries again.
+        """
+        with self._lock:
+            if self._pieces > _MOST_PIECES:
+                self._write(self._newest + 1, interner.snapshot(until=self._saved))
+                self._store.delete_before(self._stream + _LINE, self._newest)
+                self._pieces = 1
+
+    def _write(self, version: int, page: bytes) -> None:
+        self._store.write(self._stream + _LINE, version, {_KEY: page})
+        self._newest = version
 
     def refuse(self) -> None:
         """Refuse to go on with a stream of names as if they were numbers.

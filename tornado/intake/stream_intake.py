@@ -132,6 +132,11 @@ class StreamIntake:
         if self._names is not None and self._interner is not None:
             self._names.save(self._interner)
 
+    def put_names_together(self) -> None:
+        """Have a start read few pages for all names; see `StoredNames.put_together`."""
+        if self._names is not None and self._interner is not None:
+            self._names.put_together(self._interner)
+
     def begin(self, stream: RecordStreamView) -> None:
         """Take into this stream from now on, which has begun; a second call changes nothing.
 

@@ -292,12 +292,12 @@ class AdmissionLog:
         """Let go of the groups that a base of this version makes needless; the newest one stays, and says where all sources are."""
         with self._lock:
             needless = [one for one in self._sizes if one <= version and one != self._newest]
-            kept = self._sizes.keys() - needless
+            # Before they are: where nobody hears the end of it they may be gone, and if not they go with the next ones.
+            for one in needless:
+                self._size = self._size.without(self._sizes.pop(one))
+            kept = list(self._sizes)
         if needless:
             self._store.delete_before(self._line, min(kept))
-            with self._lock:
-                for one in needless:
-                    self._size = self._size.without(self._sizes.pop(one))
 
     def _entries(self, version: int, metadata: dict[str, Any], points: Points | None) -> Iterator[LogEntry]:
         page = self._store.read(self._line, _KEY, version)

@@ -54,6 +54,8 @@ def balanced(partition: PartitionMap, loads: Sequence[float]) -> PartitionMap:
     loads
         Of each worker, in whatever unit.
     """
+    if len(loads) != partition.workers:
+        return partition  # they are of others, in the place of which these have come
     load = np.array(loads, np.float64)
     buckets: NDArray[np.uint8] = partition.buckets.copy()
     counts = np.bincount(buckets, minlength=partition.workers)

@@ -541,6 +541,8 @@ class MainLoop:
         with self.stream.order:
             self.stream.leave(self)
             self._parts.post(EndLoop(self.number, at_once=has_failed))
+        with self.stream.pause():
+            pass  # what was let in before its end is logged by now: another stream may go on with the log
         self._engine.notify()
 
     def withdraw(self) -> None:

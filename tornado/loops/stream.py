@@ -44,9 +44,8 @@ from .window import Window, log_windowed
 from .window_timer import expire_by_itself
 
 BACKLOG_LIMIT_RECORDS = 1 << 16
-REPLAYED_AHEAD_RECORDS = (
-    1 << 20
-)  # of what is stored: the next ones are read and shared out while these are applied
+# Of what is stored: the next ones are read and shared out while these are applied.
+REPLAYED_AHEAD_RECORDS = 1 << 20
 
 
 class RecordStream:
@@ -301,8 +300,9 @@ class RecordStream:
         admission = Admission(LogEntry(0, source, offset, batch, number), checked)
         while not admission.version:  # else the stream was about to stand still
             self._submit(admission, until_s)
-        if self.journal is not None and self.journal.is_full:
-            self.journal.relieve(self.store_snapshot)
+        journal = self.journal  # of one look: it may be for a move alone, which ends
+        if journal is not None and journal.is_full:
+            journal.relieve(self.store_snapshot)
         return admission.version
 
     def _submit(self, admission: Admission, until_s: float | None) -> None:
@@ -352,8 +352,8 @@ class RecordStream:
         ready = []
         for one in group:
             try:
+                self.require_open()  # others may go on with its log by now
                 if one.shares is not None:
-                    self.require_open()
                     # By a loop that has joined since, if one has.
                     self.refuse_impossible(one.entry.batch, one.entry.source, one.checked)
             except Exception as error:  # noqa: BLE001  raised to whoever brought it
@@ -547,8 +547,8 @@ class RecordStream:
 
     def was_stored(self, version: int) -> None:
         """Forget, in the journal, what led to a version that is stored."""
-        if self.journal is not None:
-            with self.order:
+        with self.order:
+            if self.journal is not None:
                 self.journal.forget(version)
 
     def store_snapshot(self, *, within_s: float | None = None) -> tuple[int, int]:

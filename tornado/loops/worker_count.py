@@ -144,11 +144,13 @@ class WorkerCount(RegularLook):
             self._try = replace(fewer, is_doubted=True)  # the load may just have changed
             return
         else:
+            self._move(
+                fewer.workers
+            )  # first: where it cannot be now, it is found again that these do not help
             self._try = None
             verb = "does" if fewer.workers == 1 else "do"
             self.said = f"workers do not help: {workers} did {times:.2f} times what {fewer.workers} {verb}"
             self._next_s, self._rest_s = look.at_s + self._rest_s, 2 * self._rest_s
-            self._move(fewer.workers)
         _log.info("%s", self.said)
 
     def _move(self, workers: int) -> None:
@@ -163,6 +165,6 @@ class WorkerCount(RegularLook):
             self.said = f"the loops stay on {self._master.workers}: {error}"
             _log.info("%s", self.said)
             return False
-        self._first = self._try = None
+        self._first = None
         _log.info("the number of workers was not changed: %s", error)
         return True

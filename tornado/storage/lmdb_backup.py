@@ -42,7 +42,11 @@ class LmdbHistory:
         records = (
             (name, layout.LoopRecord.unpack(raw)) for name, raw in self._transaction.walk(Table.LOOPS, b"")
         )
-        return [LoopHistory(name, record.number, record.floor) for name, record in records]
+        found = [LoopHistory(name, record.number, record.floor) for name, record in records]
+        # One whose first version is being written has none yet.
+        return [
+            loop for loop in found if self._transaction.keys(Table.VERSIONS, layout.loop_prefix(loop.number))
+        ]
 
     def versions(self, loop: LoopHistory) -> Iterator[tuple[int, bytes]]:
         """See `StoreHistory.versions`."""
