@@ -41,6 +41,16 @@ def test_a_map_that_is_balanced_is_left_as_it_is():
     assert balanced(even, [100, 0]) is even  # of others, in the place of which these have come
 
 
+@pytest.mark.parametrize("first", [0, 1_000_000_007])
+def test_blocks_of_ids_move_as_buckets_do_though_few_have_any_vertices(first):
+    ids = np.arange(first, first + 100_000)
+    before = PartitionMap.by("blocks", 2).settled(ids[:-1], ids[1:])
+    own = ids[before.owners_of(ids) == 0]
+    after = balanced(before, [3, 1])
+    moved = (after.owners_of(own) == 1).mean()
+    assert 0.1 < moved < 0.5
+
+
 class Worked:
     """Workers that do so much a second as is said."""
 

@@ -1,8 +1,8 @@
 """Which buckets of vertices move where one worker has far more to do than the others, and when that is worth a pause.
 
 A worker's load is taken to be spread over its buckets evenly, so it is known after a move only how well that fits, and a second
-look may move more. It moves nothing for a load that comes and goes, and ever more seldom
-where moves do not help.
+look may move more. What moves lies evenly among its buckets, as few of them have any vertices where these are blocks of ids. It moves
+nothing for a load that comes and goes, and ever more seldom where moves do not help.
 """
 
 from __future__ import annotations
@@ -60,20 +60,28 @@ def balanced(partition: PartitionMap, loads: Sequence[float]) -> PartitionMap:
     buckets: NDArray[np.uint8] = partition.buckets.copy()
     counts = np.bincount(buckets, minlength=partition.workers)
     each = load / np.maximum(counts, 1)  # of a bucket, by whose it was
-    mean, moved = load.mean(), np.zeros(len(buckets), np.bool_)
+    mean = load.mean()
     if mean <= 0 or partition.placed is not None:  # what was shared out beforehand is in no bucket
         return partition
+    left = [list(_evenly(np.flatnonzero(buckets == worker))[::-1]) for worker in range(partition.workers)]
     # Those of the worker that has most go first, to the one that has least.
     while load.max() > _ENOUGH * mean:
         giver, taker = int(load.argmax()), int(load.argmin())
-        own = np.flatnonzero((buckets == giver) & ~moved)
-        if len(own) < 2 or load[taker] + each[giver] > load[giver]:
+        if len(left[giver]) < 2 or load[taker] + each[giver] > load[giver]:
             break
-        bucket = own[-1]
-        buckets[bucket], moved[bucket] = taker, True
+        bucket = left[giver].pop()
+        buckets[bucket] = taker
         load[giver] -= each[giver]
         load[taker] += each[giver]
-    return replace(partition, buckets=buckets) if moved.any() else partition
+    return replace(partition, buckets=buckets) if (buckets != partition.buckets).any() else partition
+
+
+def _evenly(buckets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return buckets in such an order that the first of them, however many, lie evenly among all."""
+    order = np.zeros(1, np.int64)
+    while len(order) < len(buckets):
+        order = np.concatenate([2 * order, 2 * order + 1])
+    return buckets[order[order < len(buckets)]]
 
 
 def loads_of(streams: Sequence[RecordStream], loops: Sequence[MainLoop], workers: int) -> list[int]:
