@@ -14,15 +14,23 @@ from apps.sssp import ShortestPaths
 from tests.engine.places import REMOTE, Placed, eventually, is_restored, lose, master_at, stream
 from tests.engine.test_conformance import judge_components
 from tests.engine.test_learners import session_at
-from tests.kept_store import Away
+from tests.kept_store import Away, KeptStore
 from tests.kinds.learning import test_linear_loops as linear
 from tests.loops.general_programs import Paths
-from tornado.errors import Busy, InvalidArgument, NotSupported, StoreUnreachable, UnknownStream, WorkerLost
+from tornado.errors import (
+    Busy,
+    InvalidArgument,
+    NotSupported,
+    StoreFull,
+    StoreUnreachable,
+    UnknownStream,
+    WorkerLost,
+)
 from tornado.kinds.learning.linear.linear_program import LinearModel
 from tornado.loops import BranchState, Master, rescaling
 from tornado.loops.branch import Branch
 from tornado.records.edge_batch import EdgeBatch
-from tornado.storage import open_store
+from tornado.storage import MemoryStore, open_store
 
 STEPS = (4, 1, 3)
 WAIT_S = 60
@@ -349,6 +357,55 @@ def test_a_store_that_is_away_while_loops_are_moved_is_waited_for(away_for):
             master.rescale("streamed", 3)
         assert store.away_for == 0
         streamed.check_branch(streamed.loop.fork())
+        streamed.check_main()
+
+
+class Full(KeptStore):
+    """Has room for what is admitted, and none for a snapshot."""
+
+    def write(self, loop, *arguments, **options):
+        if loop == "streamed":
+            raise StoreFull("no room")
+        super().write(loop, *arguments, **options)
+
+
+def test_a_move_does_without_a_snapshot_for_which_there_is_no_room(monkeypatch):
+    monkeypatch.setattr(rescaling, "_FEW_RECORDS", 0)
+    with Master(Full(), 2) as master, Placed(master, "streamed", stream()) as streamed:
+        streamed.admit(1000)
+        assert master.rescale("streamed", 3).workers == 3
+        streamed.check_branch(streamed.loop.fork())
+        streamed.check_main()
+
+
+@pytest.mark.parametrize("store", [MemoryStore, KeptStore])
+def test_a_stream_whose_loops_have_failed_does_not_keep_others_from_a_move(store, monkeypatch):
+    monkeypatch.setattr(rescaling, "_FEW_RECORDS", 0)
+    with Master(store(), 2) as master, Placed(master, "streamed", stream()) as streamed:
+        streamed.admit(1000)
+        broken = master.start(Paths(source=1), "broken")
+        broken.admit(streamed.records.slice(0, 100), "stream", 100)
+        broken.fail(ValueError("broken"))
+        assert master.rescale("streamed", 3).workers == 3
+        streamed.check_branch(streamed.loop.fork())
+        streamed.check_main()
+        with pytest.raises(RuntimeError, match="broken"):
+            broken.fork()
+
+
+def test_loops_are_not_moved_while_their_store_is_away(monkeypatch):
+    store = Away()
+    with Master(store, 2) as master, Placed(master, "streamed", stream()) as streamed:
+        streamed.admit(1000)
+
+        def away(_):
+            raise StoreUnreachable("nobody answers")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "versions", away)
+            with pytest.raises(StoreUnreachable):
+                master.rescale("streamed", 3)
+        assert (master.engine.losses, streamed.loop.stream.journal) == (0, None)
         streamed.check_main()
 
 

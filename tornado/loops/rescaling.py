@@ -11,15 +11,18 @@ has come in since the one before is gone through, as where workers are lost. Onl
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from ..errors import Busy, InvalidArgument, NotSupported
+from ..errors import Busy, InvalidArgument, NotSupported, StoreUnreachable, TornadoError
 from ..points.shards import require_workers
 from .checkpointed import its_turn
 from .journal import Journal
 from .stream import RecordStream
+
+_log = logging.getLogger(__name__)
 
 MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 _FEW_RECORDS = 1 << 20  # gone through again in a fraction of a second
@@ -91,16 +94,26 @@ def _kept(stream: RecordStream) -> Iterator[None]:
     """Have what came in behind the newest snapshot be there to go through again, little where that can be had soon."""
     had_journal = stream.journal is not None
     is_all_kept = had_journal or stream.log is not None
+    version = stream.stored.newest_version() or 0  # or the store is away, from which loops are to be loaded
     with stream.order:
         if stream.journal is None:
             stream.journal = Journal(stream.log)
-            stream.journal.forget(stream.stored.newest_version() or 0)
+            stream.journal.forget(version)
     try:
-        if not is_all_kept:
+        if not stream.running:
+            pass  # all have failed: nothing of them is to go on
+        elif not is_all_kept:
             _store(stream, within_s=None)
         elif stream.journal.records > _FEW_RECORDS:
-            with suppress(Busy, NotSupported):
+            try:
                 _store(stream, within_s=_SNAPSHOT_WITHIN_S)
+            except StoreUnreachable:
+                raise
+            except (
+                TornadoError,
+                RuntimeError,
+            ) as error:  # a full disk, values without an end: more is gone through
+                _log.info("stream %s is put on other workers without a new snapshot: %s", stream.name, error)
         with ExitStack() as turn:
             with suppress(
                 Busy
