@@ -1,5 +1,6 @@
 """What every room's tests share, and which process of a run has which tests."""
 
+import asyncio
 import fcntl
 import gc
 import importlib
@@ -11,6 +12,7 @@ from functools import cache
 import hypothesis
 import numpy as np
 import pytest
+import uvicorn.server
 
 from tests import postgres_server as postgres_server_of_tests
 from tests.real_data import DATA_VARIABLE, locate
@@ -28,6 +30,16 @@ hypothesis.settings.load_profile("no deadline")
 
 # Before any module of tests imports it: those of several folders do.
 pytest.register_assert_rewrite("tests.kinds.conformance")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is made of modules and tests stays; no collection of garbage looks for some among it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
@@ -71,6 +83,27 @@ def _certificates_read_once():
     """Each client of HTTP would read those of the whole world, which takes longer than most of what it asks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
+
+
+class _Hasty:
+    """What a server takes `asyncio` for: it sleeps for a tenth of the time."""
+
+    def __getattr__(self, name):
+        return getattr(asyncio, name)
+
+    def sleep(self, delay_s):
+        return asyncio.sleep(delay_s / 10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _servers_end_soon():
+    """A server in this process looks ten times as often whether it shall end, and whether its connections have.
+
+    It takes two tenths of a second to end, in which nobody does anything, and hundreds of tests have one of their own.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(uvicorn.server, "asyncio", _Hasty())
         yield
 
 
