@@ -229,6 +229,34 @@ def test_it_looks_seldom_while_nobody_watches_and_at_once_when_somebody_comes(fa
         observer.stop()
 
 
+def test_who_comes_right_after_a_look_waits_no_longer_for_the_next_one_than_others_who_watch(
+    fake, open_service
+):
+    until_s = {}
+
+    class Noting(ManualClock):
+        def wait(self, changed, until):
+            until_s[threading.current_thread().name] = until
+            super().wait(changed, until)
+
+    class Ear:
+        streams = None
+
+        def heard(self, name, content):
+            pass
+
+    fake.clock = Noting()
+    start_roads(fake)
+    observer = Observer(open_service(fake), within_s=1.0)
+    observer.start()
+    try:
+        eventually(lambda: until_s.get("tornado-observer now") == UNWATCHED_EVERY_S)
+        observer.add(Ear())
+        eventually(lambda: until_s["tornado-observer now"] == NOW_EVERY_S)
+    finally:
+        observer.stop()
+
+
 def test_an_observer_that_is_stopped_ends_its_threads_and_starts_again(service):
     observer = Observer(service, within_s=1.0)
 

@@ -14,7 +14,6 @@ from contextlib import suppress
 from threading import Condition, Thread
 from typing import Any, Protocol
 
-from ..clock import wait_until
 from ..errors import TornadoError
 from .events import event
 from .last_known import RUNNING
@@ -177,12 +176,9 @@ class Observer:
     def _pause(self, began_s: float, took_s: float, every_s: Callable[[], float]) -> None:
         least_s = min(took_s / SHARE, LONGEST_PAUSE_S)
         with self._changed:
-            wait_until(
-                self._clock,
-                self._changed,
-                lambda: not self._runs or self._clock.monotonic() >= began_s + max(least_s, every_s()),
-                began_s + max(least_s, every_s()),
-            )
+            # The end is another one once somebody listens.
+            while self._runs and self._clock.monotonic() < (until_s := began_s + max(least_s, every_s())):
+                self._clock.wait(self._changed, until_s)
 
     def _with_counts(self, found: dict[str, Any]) -> dict[str, Any]:
         return found | {"time": self._clock.now().timestamp(), "questions": self.questions.newest}
