@@ -70,7 +70,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 
 types: $(INSTALLED)
-	$(BIN)/mypy --strict tornado apps
+	$(BIN)/mypy --num-workers 2 --strict tornado apps
 	$(BIN)/mypy --strict -p tests.kinds.toy
 
 # pytest comes last, so that its closing line closes the output. Tests start this program some hundred times: what Python makes
