@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tornado
 from apps.bfs import BreadthFirstSearch
+from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
 from tests.query.conftest import eventually
 from tornado.errors import StoreLocked, StoreUnreachable
@@ -137,6 +138,30 @@ def test_each_checkpoint_is_followed_by_what_changed(paths, table, keep):
     paths.checkpoint()
     kept.settle(60)
     assert kept.statistics().renewed == 2
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (ShortestPaths(source="a\0b"), {"Bern": "1.0", "Rome": "2.0"}),
+        (ConnectedComponents(), {"Bern": "a\ufffdb", "Rome": "a\ufffdb"}),
+    ],
+)
+def test_a_name_that_is_no_text_for_the_server_has_no_row_and_holds_up_no_other(
+    session, table, program, expected
+):
+    handle = session.start(program, "towns", ids="string")
+    handle.insert(["a\0b"], ["Bern"])
+    handle.checkpoint()
+    kept = KeptResults(handle._service, handle.loop, table)
+    kept.start()
+    kept.settle(60)
+    handle.insert(["Bern", "Bern"], ["Rome", "c\0"])
+    handle.checkpoint()
+    kept.settle(60)
+    kept.close()
+    assert table.rows == expected
+    assert kept.statistics().rows == 2
 
 
 def test_what_somebody_else_has_changed_is_put_right_and_told(paths, table, keep, monkeypatch):

@@ -2,7 +2,8 @@
 
 A thread asks the loop as anybody would, finds what changed since the answer that the table has, and writes that. An answer is of the
 checkpoint's version or a later one, so one that is late serves several checkpoints. Every so often (`COMPARED_S`) all rows are compared by
-the server: what somebody else has changed is put right, and told. What goes wrong (the server is away, the loop does
+the server: what somebody else has changed is put right, and told. A vertex whose name has the character of number zero has no row, as
+PostgreSQL has no text for it, and a value that is such a name has U+FFFD in its place. What goes wrong (the server is away, the loop does
 not converge in time) is counted, reported once and tried again, with growing pauses; the service does not wait for it.
 """
 
@@ -34,6 +35,7 @@ from ..value_types import Ids, Mask, ValueArray, reached_of
 from .answers import WholeAnswer
 from .csv_text import csv_lines
 from .formats import json_bytes
+from .ids import IdCodec, StringIds
 from .query import Query, QueryState
 from .request import QueryRequest
 from .rows import AnswerForm
@@ -76,6 +78,25 @@ class AnsweredRows:
         return changed, np.setdiff1d(before.ids, self.ids, assume_unique=True)
 
 
+class _Textless:
+    """The vertices with a name that PostgreSQL has no text for. Names stay what they are, so each is looked at once."""
+
+    def __init__(self) -> None:
+        self._looked = 0
+        self._found: list[int] = []
+
+    def without(self, rows: AnsweredRows, codec: IdCodec) -> AnsweredRows:
+        """The rows of the others."""
+        if isinstance(codec, StringIds):
+            first, self._looked = self._looked, len(codec.interner)
+            names = codec.interner.names(np.arange(first, self._looked))
+            self._found += [number for number, name in enumerate(names, first) if "\0" in name]
+        if not self._found:
+            return rows
+        stays = ~np.isin(rows.ids, self._found)
+        return AnsweredRows(rows.ids[stays], rows.values[stays])
+
+
 _NO_ROWS: Final = AnsweredRows(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -106,6 +127,7 @@ class KeptResults:
         self._clock: Clock = service.clock
         self._on_failure = on_failure or self._say
         self._rows: AnsweredRows | None = None  # that the table has
+        self._textless = _Textless()
         self._changed = Condition()
         self._wanted: int | None = None
         self._version: int | None = None
@@ -242,7 +264,8 @@ class KeptResults:
             certificate = ending.certificate or NONE
             if has_no_answer(certificate) or not isinstance(answer, WholeAnswer):
                 raise NotSupported(f"loop {self._loop.name!r} has no exact answer: {dict(certificate)}")
-            rows, form = AnsweredRows(*answer.arrays()), answer.form
+            form = answer.form
+            rows = self._textless.without(AnsweredRows(*answer.arrays()), form.codec)
         finally:
             self._service.discard(query)
         answered_at, answered_at_s = self._clock.now(), self._clock.monotonic()
@@ -356,5 +379,9 @@ def _lines(ids: Ids, values: ValueArray, form: AnswerForm) -> Iterator[memoryvie
     reached = reached_of(values, form.worst)
     names = form.names(values, reached)
     vertices = pa.array(ids) if form.codec.kind == "int" else pa.array(form.codec.decode(ids), pa.string())
-    column = pa.array(values, mask=~reached) if names is None else pa.array(names, pa.string())
+    if names is None:
+        column = pa.array(values, mask=~reached)
+    else:
+        texts = [None if name is None else str(name).replace("\0", "\ufffd") for name in names]
+        column = pa.array(texts, pa.string())
     return csv_lines(pa.table({"vertex": vertices, "value": column}))
