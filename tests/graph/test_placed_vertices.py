@@ -119,6 +119,18 @@ def test_a_placement_that_lacks_vertices_places_these_by_their_hash_and_says_how
         assert session.service.loop("ways").statistics().unplaced_vertices == ROADS.vertices - 500
 
 
+def test_nothing_moves_for_balance_where_a_restart_has_the_placement_that_was_there(tmp_path):
+    placement = written(tmp_path / "placement.csv")
+    for named in ({"placement": placement}, {}):
+        with tornado.open(f"lmdb://{tmp_path}/store", workers=2, **named) as session:
+            loop = session.start(ShortestPaths(source=0), name="roads")
+            if named:
+                loop.insert(ROADS.src, ROADS.dst, ROADS.weight)
+                session.service.loop("roads").checkpoint()
+            assert session.service.loop("roads").partition.placed is not None
+            assert session.master.rebalance([3.0, 1.0]) == 0.0
+
+
 def test_a_restart_has_the_map_that_was_there_and_another_that_is_named_takes_its_place(tmp_path):
     url, placement = f"lmdb://{tmp_path}/store", written(tmp_path / "placement.csv")
 

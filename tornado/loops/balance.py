@@ -46,13 +46,17 @@ class Moving(Protocol):
         ...
 
 
-def balanced(partition: PartitionMap, loads: Sequence[float]) -> PartitionMap:
+def balanced(
+    partition: PartitionMap, loads: Sequence[float], of_streams: Sequence[PartitionMap] = ()
+) -> PartitionMap:
     """Return a map by which no worker has more than about 1.1 times the mean load, with the fewest buckets moved; the same, if so already.
 
     Parameters
     ----------
     loads
         Of each worker, in whatever unit.
+    of_streams
+        The maps of the streams, each of which may have vertices that were shared out beforehand; none: as `partition`.
     """
     if len(loads) != partition.workers:
         return partition  # they are of others, in the place of which these have come
@@ -61,7 +65,8 @@ def balanced(partition: PartitionMap, loads: Sequence[float]) -> PartitionMap:
     counts = np.bincount(buckets, minlength=partition.workers)
     each = load / np.maximum(counts, 1)  # of a bucket, by whose it was
     mean = load.mean()
-    if mean <= 0 or partition.placed is not None:  # what was shared out beforehand is in no bucket
+    # What was shared out beforehand is in no bucket.
+    if mean <= 0 or all(one.placed is not None for one in of_streams or [partition]):
         return partition
     left = [list(_evenly(np.flatnonzero(buckets == worker))[::-1]) for worker in range(partition.workers)]
     # Those of the worker that has most go first, to the one that has least.

@@ -431,7 +431,7 @@ class Master:
         For how many seconds the loops stood still; 0 where nothing was to be moved.
         """
         with self._names.moving():
-            partition = balanced(self._partition, loads)
+            partition = balanced(self._partition, loads, [one.workers.partition for one in self._streams])
             return 0.0 if partition is self._partition else self._move(partition, self._streams)
 
     def _move(self, partition: PartitionMap, streams: Sequence[RecordStream]) -> float:
