@@ -4,6 +4,13 @@ Edges are moved and not only numbered: a page is then read in one stretch, where
 """
 
 import numba as nb
+import numpy as np
+
+_DIGIT_BITS = (
+    11  # of births that one counting sort looks at: its counts stay in the cache beside the edges of a page
+)
+_DIGITS = 1 << _DIGIT_BITS
+_BIRTH_BITS = 64  # to shift a number by as many or more is not defined
 
 
 @nb.njit(cache=True, nogil=True)
@@ -85,6 +92,48 @@ def move_by_page(
 
 
 @nb.njit(cache=True, nogil=True)
+def order_by_birth(born, order, room):
+    """The numbers of edges in the order of their births: counting sorts by a digit after another, the lowest first.
+
+    Parameters
+    ----------
+    born : int64[n]
+        Only read.
+    order, room : int32[n]
+        Written.
+
+    Returns
+    -------
+    int32[n]
+        One of these two.
+    """
+    least = most = np.int64(0)
+    for i in range(born.size):
+        least = born[i] if i == 0 else min(least, born[i])
+        most = born[i] if i == 0 else max(most, born[i])
+        order[i] = i
+    following = np.empty(_DIGITS, np.int64)
+    shift = 0
+    while shift < _BIRTH_BITS and (most - least) >> shift:
+        following[:] = 0
+        for i in range(born.size):
+            following[((born[i] - least) >> shift) & (_DIGITS - 1)] += 1
+        place = np.int64(0)
+        for digit in range(_DIGITS):
+            count = following[digit]
+            following[digit] = place
+            place += count
+        for i in range(born.size):
+            edge = order[i]
+            digit = ((born[edge] - least) >> shift) & (_DIGITS - 1)
+            room[following[digit]] = edge
+            following[digit] += 1
+        order, room = room, order
+        shift += _DIGIT_BITS
+    return order
+
+
+@nb.njit(cache=True, nogil=True)
 def name_edges(ids, order, producers, consumers, weights, sources, targets, of_edges):
     """Write edges in an order, with the ids of their ends, into narrow columns.
 
@@ -92,7 +141,7 @@ def name_edges(ids, order, producers, consumers, weights, sources, targets, of_e
     ----------
     ids : int64[*]
         Only read.
-    order : int64[n]
+    order : int32[n]
         Only read, as are the edges that it numbers: `producers`, `consumers`, `weights`.
     sources, targets : int32[n]
         Written.

@@ -43,7 +43,8 @@ def warm_graph() -> None:
     moved = (rows.copy(), rows.copy(), np.zeros(1), np.zeros(1, np.int64))
     kernel.move_by_page(pages, *columns, np.zeros(2, np.int64), *moved)
     named = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.float32)
-    kernel.name_edges(ids, counts * 0, *moved[:3], *named)
+    order = kernel.order_by_birth(moved[3], np.zeros(1, np.int32), np.zeros(1, np.int32))
+    kernel.name_edges(ids, order, *moved[:3], *named)
     kernel.fill_table(graph.columns.ids, np.zeros_like(graph.columns.table), 0)
     for free in (kernel.free_out_entries, kernel.free_in_entries):
         free(graph.addresses, 0, 0)

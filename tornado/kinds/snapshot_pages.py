@@ -96,8 +96,10 @@ class SnapshotPages:
         page_of = slice(self._edge_bounds[page], self._edge_bounds[page + 1])
         all_producers, all_consumers, all_weights, all_born = self._read()
         producers, consumers, weights = all_producers[page_of], all_consumers[page_of], all_weights[page_of]
-        order = np.argsort(all_born[page_of])
-        count, ids = len(order), self._ids_in_turn
+        count, ids = len(producers), self._ids_in_turn
+        order = self._kernel.order_by_birth(
+            all_born[page_of], np.empty(count, np.int32), np.empty(count, np.int32)
+        )
         narrow = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)
         are_wide, weigh_more = self._kernel.name_edges(ids, order, producers, consumers, weights, *narrow)
         # What is wide not by the kernel: each other pair of types would be another one to compile.
