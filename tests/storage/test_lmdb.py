@@ -177,6 +177,49 @@ def test_nothing_is_left_of_the_pages_of_a_loop_that_was_dropped(tmp_path):
         assert dict(store.scan("roads", 1)) == pages_of(2)
 
 
+def test_a_store_whose_chunks_are_longer_is_read_and_written_on_and_an_older_program_refuses_it_then(
+    tmp_path, monkeypatch
+):
+    with monkeypatch.context() as older:
+        older.setattr(layout, "CHUNK_SIZE_BYTES", (1 << 20) - 16)
+        older.setattr(lmdb_store, "_FORMAT", lmdb_store._OLDER_FORMAT)
+        with LmdbStore(tmp_path) as store:
+            store.write("roads", 1, pages_of(1))
+    with LmdbStore(tmp_path) as store:
+        assert dict(store.scan("roads", 1)) == pages_of(1)
+        store.write("roads", 2, pages_of(2))
+        assert [dict(store.scan("roads", version)) for version in (1, 2)] == [pages_of(1), pages_of(2)]
+        store.delete_before("roads", 2)
+        assert (chunks_without_entry(store), dict(store.scan("roads", 2))) == ([], pages_of(2))
+    with monkeypatch.context() as older:
+        older.setattr(lmdb_store, "_FORMAT", lmdb_store._OLDER_FORMAT)
+        with pytest.raises(StoreCorrupt, match="has the format b'tornado-loops 2'"):
+            LmdbStore(tmp_path)
+
+
+def test_a_file_whose_pages_are_written_anew_beside_a_log_does_not_grow(tmp_path):
+    """Groups that come while a base is written, and go with the next one, leave holes between its chunks."""
+    with LmdbStore(tmp_path) as store:
+        groups, sizes = 0, []
+
+        def log(count):
+            nonlocal groups
+            for _ in range(count):
+                groups += 1
+                store.write("roads/log", groups, {b"group": bytes(67_500)})
+
+        for base in range(1, 13):
+            cut = groups
+            for page in range(4):  # a part of it at a time, as if it took its time
+                log(12)
+                store.write("roads", 4 * base + page, {b"%d" % page: bytes(2_949_120)})
+            store.delete_before("roads", 4 * base)
+            store.delete_before("roads/log", cut)
+            log(30)
+            sizes.append(store._folder.used_size_bytes())
+        assert sizes[-1] <= 1.08 * sizes[2]  # there are two bases and the log between them from then on
+
+
 def test_whoever_is_told_that_it_is_written_has_it_on_the_disk(tmp_path):
     """No kill shows it, only a loss of power would."""
     with LmdbStore(tmp_path) as store:

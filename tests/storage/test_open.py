@@ -133,5 +133,5 @@ def test_a_store_of_another_format_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("tornado.storage.lmdb_store._FORMAT", b"tornado-loops 99")
         LmdbStore(tmp_path).close()
-    with pytest.raises(StoreCorrupt, match=r"format b'tornado-loops 99'.*reads b'tornado-loops 1'"):
+    with pytest.raises(StoreCorrupt, match=r"format b'tornado-loops 99'.*reads b'tornado-loops 2'"):
         LmdbStore(tmp_path)

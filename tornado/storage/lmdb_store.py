@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _FORMAT_KEY = b"format"
-_FORMAT = b"tornado-loops 1"
+_FORMAT = b"tornado-loops 2"
+_OLDER_FORMAT = (
+    b"tornado-loops 1"  # of which all chunks have one length; only the program that wrote it counts on that
+)
 _NEXT_LOOP_KEY = b"next loop"
 _UNFINISHED_KEY = b"unfinished"  # the line and the version of which chunks may have been written
 _ONE_TRANSACTION_SIZE_BYTES = 8 << 20  # some ten milliseconds, in which nobody else writes
@@ -279,8 +282,8 @@ class LmdbStore:
 
     def _check_format(self) -> None:
         with self._folder.reading("read the format of the store") as transaction:
-            is_new = not has_format(transaction, self.url)
-        if is_new:
+            is_newest = has_format(transaction, self.url) and _stored_format(transaction) == _FORMAT
+        if not is_newest:
             self._folder.change(
                 lambda transaction: transaction.put(Table.FACTS, _FORMAT_KEY, _FORMAT), "begin a store"
             )
@@ -328,9 +331,8 @@ class LmdbStore:
 
 def has_format(transaction: Transaction, url: str) -> bool:
     """Return whether a store was begun there; one of another format is `StoreCorrupt`."""
-    stored = transaction.get(Table.FACTS, _FORMAT_KEY)
-    found = None if stored is None else bytes(stored)
-    if found not in (None, _FORMAT):
+    found = _stored_format(transaction)
+    if found not in (None, _OLDER_FORMAT, _FORMAT):
         raise StoreCorrupt(
             f"the store {url} has the format {found!r}, this program reads {_FORMAT!r}",
             hint="Open it with the program that wrote it, or choose another folder.",
@@ -340,14 +342,30 @@ def has_format(transaction: Transaction, url: str) -> bool:
 
 def stored_page(transaction: Transaction, at: bytes, header: Header, url: str) -> bytes:
     """Return the page of an entry; one that is not what was written is `StoreCorrupt`."""
-    chunks = (transaction.get(Table.CHUNKS, layout.chunk_key(at, place)) for place in range(header.chunks))
-    page = b"".join(chunk for chunk in chunks if chunk is not None)
+    page = b"".join(_chunks_of(transaction, at, header.size_bytes))
     if len(page) != header.size_bytes or zlib.crc32(page) != header.checksum:
         raise StoreCorrupt(
             f"the page of key {layout.entry_key(at)!r} at version {layout.entry_version(at)} in {url} is not "
             f"what was written ({len(page)} of {header.size_bytes} bytes)"
         )
     return page
+
+
+def _stored_format(transaction: Transaction) -> bytes | None:
+    stored = transaction.get(Table.FACTS, _FORMAT_KEY)
+    return None if stored is None else bytes(stored)
+
+
+def _chunks_of(transaction: Transaction, at: bytes, size_bytes: int) -> Iterator[memoryview]:
+    """Yield the chunks of an entry's page of so many bytes, however long each of them is."""
+    place = 0
+    while size_bytes > 0:
+        chunk = transaction.get(Table.CHUNKS, layout.chunk_key(at, place))
+        if chunk is None or not chunk.nbytes:
+            return
+        yield chunk
+        place += 1
+        size_bytes -= chunk.nbytes
 
 
 def put_entry(transaction: Transaction, at: bytes, page: memoryview | None) -> None:
@@ -418,12 +436,7 @@ def _newest(transaction: Transaction, number: int) -> int | None:
 
 
 def _erase(transaction: Transaction, at: bytes) -> None:
-    raw = transaction.get(Table.ENTRIES, at)
-    if raw is None:
-        return
-    header = layout.parse_header(bytes(raw))
-    for place in range(header.chunks if header else 0):
-        transaction.delete(Table.CHUNKS, layout.chunk_key(at, place))
+    transaction.delete_prefix(Table.CHUNKS, at)
     transaction.delete(Table.ENTRIES, at)
 
 
