@@ -241,22 +241,32 @@ def test_what_is_observed_shows_a_token_of_one_stream_only_that(ask, server):
         assert lanes.status_code == 200
         assert '"lanes' in lanes.text and '"roads' not in lanes.text
     ask("POST", "/v1/queries", READER, json={"loop": "roads", "mode": "approximate", "top": 1})
-    for token, kept, newest in ((READER, 3, 3), (LANES, 1, 2)):
-        eventually(lambda: ask("GET", "/v1/observations/questions", READER).json()["kept"] == 3)
+    eventually(lambda: ask("GET", "/v1/observations/questions", READER).json()["kept"] == 3)
+    # A number of a line that grew with the questions of other streams would tell how many these are.
+    for token, numbers in ((READER, [3, 2, 1]), (ROADS, [2, 1]), (LANES, [1])):
         found = ask("GET", "/v1/observations/questions", token).json()
-        assert (found["kept"], found["newest"]) == (kept, newest)
+        assert (found["kept"], found["newest"]) == (len(numbers), len(numbers))
+        assert [one["number"] for one in found["questions"]] == numbers
+        before = ask("GET", "/v1/observations/questions?before=2", token).json()["questions"]
+        assert [one["number"] for one in before] == [1]
+        assert ask("GET", "/v1/observations", token).json()["questions"] == len(numbers)
+        report = ask("GET", "/v1/observations/report", token).text
+        assert f'"questions":{len(numbers)}' in report
     # What all streams have together is for who may see them all.
     assert ask("GET", "/v1/observations", READER).json()["process"]["memory_bytes"] > 0
     assert ask("GET", "/v1/observations", LANES).json()["process"]["memory_bytes"] is None
-    for token, seen in ((READER, ["lanes", "roads"]), (LANES, ["lanes"])):
+    for token, seen, asked in ((READER, ["lanes", "roads"], 3), (LANES, ["lanes"], 1)):
         ticket = ask("POST", "/v1/tickets", token).json()["ticket"]
         address = f"{server.url}/v1/observations/events?ticket={ticket}"
         with httpx.stream("GET", address, timeout=30) as events:
             for line in events.iter_lines():
                 if line.startswith("data: ") and '"streams"' in line:
                     now = json.loads(line.removeprefix("data: "))
+                    if token == READER and now["questions"] < asked:
+                        continue  # what was known before all of them had ended
                     assert [one["name"] for one in now["streams"]] == seen
                     assert [one["stream"] for one in now["loops"]] == seen
+                    assert now["questions"] == asked
                     break
 
 

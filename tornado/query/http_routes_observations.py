@@ -28,7 +28,6 @@ from .http_requests import HttpLimits, JsonResponse, refuse_unknown_parameters
 from .http_routes_page import PageFiles
 from .http_routes_queries import EVENT_STREAM, Stopping
 from .http_stream_places import StreamPlaces
-from .observation import seen_of
 from .observer import Observer
 from .report import POLICY, report
 
@@ -55,7 +54,10 @@ class ObservationBody(BaseModel):
         description="Of each so far: `busy_s`, seconds of a core; `waited_s`, in which it did nothing as others had to send something first; and "
         "`sent_bytes` to others (null where they share memory)."
     )
-    questions: int = Field(description="The number of the newest line of `GET /v1/observations/questions`.")
+    questions: int = Field(
+        description="How many questions have ended, of streams that the caller may see: the number of the newest line of "
+        "`GET /v1/observations/questions`."
+    )
 
 
 class LinesBody(BaseModel):
@@ -101,7 +103,7 @@ def observation_routes(
         """Look at everything at once: streams, loops, workers, running branches."""
         refuse_unknown_parameters(request, [])
         streams = caller_of(request).streams
-        return JsonResponse(await bulkheads.looks.run(lambda: seen_of(streams, observer.newest())))
+        return JsonResponse(await bulkheads.looks.run(lambda: observer.newest(streams)))
 
     @router.get("/lines/{of}", response_model=LinesBody)
     async def over_time(
@@ -148,7 +150,7 @@ def observation_routes(
 
         def made() -> bytes:
             asked = observer.questions.page(limit=REPORTED_QUESTIONS, streams=streams)
-            now = seen_of(streams, observer.newest())
+            now = observer.newest(streams)
             content = {
                 "url": f"{request.url.scheme}://{request.url.netloc}",
                 "now": now,

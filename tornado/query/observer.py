@@ -110,7 +110,7 @@ class Observer:
         with self._changed:
             self._listeners.append(listener)
             for name, content in self._newest.items():
-                listener.heard(name, event(name, seen_of(listener.streams, content)))
+                listener.heard(name, event(name, self._seen(listener.streams, content)))
             self._changed.notify_all()
 
     def remove(self, listener: Listener) -> None:
@@ -124,9 +124,10 @@ class Observer:
         """How many listen."""
         return len(self._listeners)
 
-    def newest(self) -> dict[str, Any]:
-        """Look now and return it; for who wants one observation and no stream."""
-        return self._with_counts(observe(self._service, self._within_s))
+    def newest(self, streams: frozenset[str] | None = None) -> dict[str, Any]:
+        """Look now and return it, of these streams (None: of all); for who wants one observation and no stream of them."""
+        found = observe(self._service, self._within_s) | {"time": self._clock.now().timestamp()}
+        return self._seen(streams, found | {"questions": self.questions.ended(None)})
 
     def frontiers_of(self, observation: dict[str, Any]) -> list[dict[str, Any]]:
         """Look who holds back the loops that have work in an observation, and the branches that run."""
@@ -180,8 +181,11 @@ class Observer:
             while self._runs and self._clock.monotonic() < (until_s := began_s + max(least_s, every_s())):
                 self._clock.wait(self._changed, until_s)
 
-    def _with_counts(self, found: dict[str, Any]) -> dict[str, Any]:
-        return found | {"time": self._clock.now().timestamp(), "questions": self.questions.newest}
+    def _seen(self, streams: frozenset[str] | None, content: dict[str, Any]) -> dict[str, Any]:
+        seen = seen_of(streams, content)
+        if streams is not None and "questions" in seen:
+            seen["questions"] = self.questions.ended(streams)
+        return seen
 
     def _noted(self, found: dict[str, Any]) -> dict[str, Any]:
         """Put an observation on the time lines."""
@@ -230,5 +234,5 @@ class Observer:
         told: dict[frozenset[str] | None, bytes] = {}  # the same bytes for all who may see the same
         for listener in listeners:
             if listener.streams not in told:
-                told[listener.streams] = event(name, seen_of(listener.streams, numbered))
+                told[listener.streams] = event(name, self._seen(listener.streams, numbered))
             listener.heard(name, told[listener.streams])

@@ -1,12 +1,13 @@
 """What was asked: every question that ended, as a line of JSON, the newest so many.
 
-Guarantees: a line stays when its answer is forgotten; a number is given once. Noting one takes microseconds, as it is done by whoever ends
-a question. Left out on purpose: the answers, and lists that a caller made long.
+Guarantees: a line stays when its answer is forgotten. Whoever may see some streams has their lines numbered as if there were no others, so
+no number tells it how much is asked elsewhere. Noting one takes microseconds, as it is done by whoever ends a question. Left out on purpose:
+the answers, and lists that a caller made long.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -25,7 +26,6 @@ SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    number: int
     loop: str
     stream: str
     state: str
@@ -46,21 +46,21 @@ class QuestionLog:
     def __init__(self, clock: Clock, *, lines: int = LINES) -> None:
         self._clock = clock
         self._lines: deque[_Line] = deque(maxlen=lines)
-        self._number = 0
+        self._ended: Counter[str] = Counter()  # by stream
         self._lock = Lock()
 
-    @property
-    def newest(self) -> int:
-        """The number of the newest line; 0 before any."""
-        return self._number
+    def ended(self, streams: Collection[str] | None) -> int:
+        """Return how many questions of these streams have ended (None: of all), which is the number of the newest."""
+        with self._lock:
+            return self._ended_of(streams)
 
     def note(self, query: Query) -> None:
         """Append a question that has ended."""
         content = line_of(query) | {"ended": self._clock.now().timestamp()}
+        line = _Line(content["loop"], query.stream, content["state"], json_bytes(content))
         with self._lock:
-            self._number += 1
-            line = json_bytes(content | {"number": self._number})
-            self._lines.append(_Line(self._number, content["loop"], query.stream, content["state"], line))
+            self._ended[line.stream] += 1
+            self._lines.append(line)
 
     def page(
         self,
@@ -85,20 +85,22 @@ class QuestionLog:
             Only of these streams: the others are not counted either.
         """
         with self._lock:
-            lines, newest = list(self._lines), self._number
+            lines, newest = list(self._lines), self._ended_of(streams)
         if streams is not None:
             lines = [line for line in lines if line.stream in streams]
-            newest = lines[-1].number if lines else 0
 
         def chosen() -> Iterator[bytes]:
-            for line in reversed(lines):
-                if before is not None and line.number >= before:
+            for number, line in zip(range(newest, 0, -1), reversed(lines), strict=False):
+                if before is not None and number >= before:
                     continue
                 if (loop is None or line.loop == loop) and (state is None or line.state == state):
-                    yield line.content
+                    yield b'%b,"number":%d}' % (line.content[:-1], number)
 
         found = b",".join(islice(chosen(), limit))
         return b'{"questions":[%b],"kept":%d,"newest":%d}' % (found, len(lines), newest)
+
+    def _ended_of(self, streams: Collection[str] | None) -> int:
+        return self._ended.total() if streams is None else sum(self._ended[name] for name in streams)
 
 
 def line_of(query: Query) -> dict[str, Any]:
