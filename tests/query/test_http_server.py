@@ -175,3 +175,29 @@ def test_a_change_that_our_own_page_sends_is_taken(asked):
         headers = {"Origin": server.url, "Sec-Fetch-Site": "same-origin"}
         asked_for = httpx.post(f"{server.url}/v1/queries", json={"loop": "roads"}, headers=headers)
         assert asked_for.status_code == 202
+
+
+@pytest.mark.parametrize("chunked_first", [True, False])
+@pytest.mark.parametrize("path", ["/healthz", "/v1/queries", "/nowhere"])
+def test_a_request_that_says_in_two_ways_where_it_ends_is_refused_and_nothing_behind_it_is_answered(
+    asked, path, chunked_first
+):
+    """A proxy that goes by Content-Length takes what stands behind the last chunk for a part of this request."""
+    behind = b"GET /v1/loops HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    body = b"0\r\n\r\n" + behind
+    lengths = [b"Transfer-Encoding: chunked", b"Content-Length: %d" % len(body)]
+    head = [b"POST " + path.encode() + b" HTTP/1.1", b"Host: localhost"]
+    head += lengths if chunked_first else lengths[::-1]
+    with (
+        HttpServer(asked, port=0) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection,
+    ):
+        connection.sendall(b"\r\n".join(head) + b"\r\n\r\n" + body)
+        told = b""
+        while some := connection.recv(1 << 16):  # until it is closed
+            told += some
+        assert told.count(b"HTTP/1.1 ") == 1
+        assert told.startswith(b"HTTP/1.1 400 ")
+        assert b"connection: close" in told.lower()
+        assert b'"code":"two-lengths"' in told
+        assert healthy(server)

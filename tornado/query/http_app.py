@@ -19,6 +19,7 @@ from . import problems
 from .callers import Caller
 from .http_access import Access
 from .http_bulkheads import Bulkheads
+from .http_framing import FramingCheck
 from .http_hosts import HostCheck
 from .http_models import shown
 from .http_origins import OriginCheck
@@ -97,6 +98,7 @@ def create_app(
         app.add_middleware(OriginCheck)
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
+    app.add_middleware(FramingCheck)
     app.add_middleware(RequestIds, clock=service.clock)  # outermost: a refusal has a name too
     app.include_router(query_routes(service, limits, stopping, bulkheads))
     pushes = Pushes(service, limits, bulkheads)
