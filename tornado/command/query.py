@@ -6,7 +6,8 @@ import csv
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -16,7 +17,7 @@ from rich.status import Status
 
 from ..certificate import has_no_answer
 from ..client.steps import Document
-from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
+from ..errors import ConnectionLost, InvalidArgument, PeerError, TornadoError, UnknownLoop, UnknownVertex
 from .client import ServiceClient
 from .listing import json_option, token_option, url_option
 from .paths_text import print_paths
@@ -204,7 +205,8 @@ def _ask(client: ServiceClient, question: Document, read: TableToRead, *, follow
     except KeyboardInterrupt:
         # The answer has no reader any more: what the service computes for it can be freed.
         if identifier is not None:
-            client.cancel(identifier)
+            with suppress(TornadoError):  # it may be away, which is not what was asked for
+                client.cancel(identifier)
         raise
     state = answer.get("state", "converged")
     if state not in _EXIT_CODES:
@@ -231,22 +233,32 @@ def read_on(client: ServiceClient, identifier: str, result: Document, *, table: 
 
 def _follow(client: ServiceClient, answer: Document, *, as_json: bool) -> Document:
     identifier = answer["id"]
-    if as_json or not sys.stderr.isatty():
+    with _shown(as_json=as_json) as show:
         for name, event in client.events(identifier):
-            if as_json:
-                say_event(name, **{key: value for key, value in event.items() if key != "result"})
+            show(name, event)
             if name == "done":
-                break
-        return client.query(identifier)
-    with Status("asked", console=Console(stderr=True)) as status:
-        for name, event in client.events(identifier):
-            status.update(
+                return client.query(identifier)
+    raise ConnectionLost(
+        f"{client.url} stopped before query {identifier} was done",
+        hint="Ask again when it is back; what had been computed is gone with it.",
+    )
+
+
+@contextmanager
+def _shown(*, as_json: bool) -> Iterator[Callable[[str, Document], None]]:
+    """Yield what shows an event: JSON lines where these were asked for, a line that changes on a terminal, else nothing."""
+    if as_json:
+        yield lambda name, event: say_event(
+            name, **{key: value for key, value in event.items() if key != "result"}
+        )
+    elif not sys.stderr.isatty():
+        yield lambda _name, _event: None
+    else:
+        with Status("asked", console=Console(stderr=True)) as status:
+            yield lambda name, event: status.update(
                 f"{event.get('state', name)}: iteration {event.get('iteration', 0):,}, "
                 f"{event.get('updates', 0):,} updates, residual {event.get('residual') or 0.0:.3g}"
             )
-            if name == "done":
-                return client.query(identifier)
-    raise ConnectionLost(f"{client.url} ended the events of query {identifier} before it was done")
 
 
 def _print_answer(answer: Document, types: Mapping[str, str], *, as_json: bool) -> None:
