@@ -2,13 +2,14 @@
 
 import asyncio
 import http.server
+import socket
 import threading
 import time
 
 import pytest
 import trustme
 
-from tornado.client import Unreachable, connect, connect_async, steps, transport
+from tornado.client import OutcomeUnknown, Unreachable, connect, connect_async, steps, transport
 from tornado.command.client import translated
 from tornado.command.service_checks import check_service
 from tornado.query.server_certificate import ServerCertificate
@@ -133,3 +134,43 @@ def test_a_stream_on_which_nothing_comes_any_more_is_asked_for_again_and_ends_wi
         with pytest.raises(Unreachable):
             next(changes)
     assert hanging.asked > asked + 1
+
+
+def test_http_to_a_service_that_speaks_tls_says_so_and_nobody_takes_it_for_a_push_that_may_be_in(
+    secured,
+):
+    port, _ = secured
+    message, hint = said_of(f"http://127.0.0.1:{port}", verify=True)
+    assert message == f"http://127.0.0.1:{port} speaks TLS, so a request without it is cut off"
+    assert hint == "Ask https:// in place of http://."
+
+
+@pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 2"])
+def test_a_connection_that_breaks_for_another_reason_is_not_said_to_speak_tls_and_no_token_is_shown(reply):
+    seen = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer():
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    seen.append(connection.recv(1 << 16))
+                    connection.sendall(reply)
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with (
+            connect(url, token="t0ken", patience_s=0) as service,
+            pytest.raises(Unreachable, match="broke") as raised,
+        ):
+            service.loops()
+        assert "TLS" not in str(raised.value)
+        with (
+            connect(url, token="t0ken", patience_s=0) as service,
+            pytest.raises(OutcomeUnknown, match="may have been done or not"),
+        ):
+            service.stream("roads").insert([1], [2])
+    asked = [one for one in seen if one.startswith((b"GET", b"POST"))]
+    assert len(asked) == 2 and all(b"t0ken" in one for one in asked)
+    handshakes = [one for one in seen if one not in asked]
+    assert len(handshakes) == 2 and not any(b"t0ken" in one for one in handshakes)

@@ -138,7 +138,7 @@ def test_a_failed_loop_fails_and_a_source_with_an_error_warns():
     assert findings["source topic:0"].status is Status.WARN
 
 
-def test_plain_http_behind_https_and_an_untrusted_certificate_are_told_apart(tmp_path):
+def test_plain_http_behind_https_the_other_way_round_and_an_untrusted_certificate_are_told_apart(tmp_path):
     if shutil.which("openssl") is None:
         pytest.skip("no openssl here, which makes the certificate")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
@@ -162,6 +162,10 @@ def test_plain_http_behind_https_and_an_untrusted_certificate_are_told_apart(tmp
         _,
     ):
         untrusted = list(check_service(f"https://127.0.0.1:{port}"))[-1]
+        cut_off = list(check_service(f"http://127.0.0.1:{port}"))[-1]
+    assert (cut_off.check, cut_off.status) == ("health", Status.FAIL)
+    assert cut_off.detail.startswith("speaks TLS")
+    assert cut_off.remedy == "ask https:// in place of http://"
     assert (untrusted.check, untrusted.status) == ("certificate", Status.FAIL)
     assert "self-signed" in untrusted.detail.replace("self signed", "self-signed")
     with answering(healthy()) as (port, _):

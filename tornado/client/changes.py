@@ -52,7 +52,7 @@ class ChangeCollector:
     """
 
     def __init__(self, *, moved_by: float | None = None) -> None:
-        self._moved_by = moved_by or 0.0
+        self._moved_by = 0.0 if moved_by is None else moved_by
         self._version: int | None = None
         self._told_values: dict[int | str, Any] = {}
         self._told_groups: dict[int | str, Any] = {}

@@ -6,7 +6,9 @@ anything is sent. Leaves out what only the service can know: whether an edge of 
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ ROWS_A_BODY = 500_000
 BYTES_A_BODY = 32 << 20
 
 _EDGE_COLUMNS = ("src", "dst", "weight", "op", "time")
+_ROWS_HINT = "Give one row for each point: [[5.1, 0.2]] for one point of two features, or [{'age': 5.1, 'height': 0.2}]."
 
 
 def edges_table(
@@ -53,12 +56,12 @@ def edges_table(
     _require_one_length(made)
     if op is not None:
         made["op"] = pa.repeat(pa.scalar(op), len(made["src"]))
-    return pa.table(made)
+    return _table(made)
 
 
 def vertices_table(ids: Any) -> pa.Table:
     """Return ids as a table of vertices."""
-    return pa.table({"id": _typed("id", ids)})
+    return _table({"id": _typed("id", ids)})
 
 
 def points_table(
@@ -90,28 +93,39 @@ def points_table(
             made |= _feature_columns(features)
     _require_one_length(made)
     if op is not None:
-        made["op"] = pa.repeat(pa.scalar(op), len(made["id"]))
-    return pa.table(made)
+        rows = made.get("id", next(iter(made.values()), ()))
+        made["op"] = pa.repeat(pa.scalar(op), len(rows))
+    return _table(made)
 
 
-def point_rows(features: Any) -> list[Any]:
-    """Return points to be predicted as lists of numbers, or as numbers by the name of their feature, as JSON has them."""
-    if hasattr(features, "tocsr"):
-        rows = features.tocsr()
+def point_rows(points: Any) -> list[Any]:
+    """Return points to be predicted as lists of numbers, or as numbers by the name of their feature, as JSON has them.
+
+    Raises
+    ------
+    InvalidInput
+        They are no rows of numbers.
+    """
+    with _no_rows("points", points):
+        if hasattr(points, "tocsr"):
+            rows = points.tocsr()
+            return [
+                {
+                    str(index): value
+                    for index, value in zip(row.indices.tolist(), row.data.tolist(), strict=True)
+                }
+                for row in (rows[place] for place in range(rows.shape[0]))
+            ]
+        if hasattr(points, "tolist") and getattr(points, "ndim", 0) == 2:
+            return [list(map(float, row)) for row in points.tolist()]
+        if _is_table(points):
+            return [dict(row) for row in _table_of(points).to_pylist()]
         return [
-            {str(index): value for index, value in zip(row.indices.tolist(), row.data.tolist(), strict=True)}
-            for row in (rows[place] for place in range(rows.shape[0]))
+            {str(name): float(value) for name, value in row.items()}
+            if isinstance(row, Mapping)
+            else [float(value) for value in row]
+            for row in points
         ]
-    if hasattr(features, "tolist") and getattr(features, "ndim", 0) == 2:
-        return [list(map(float, row)) for row in features.tolist()]
-    if _is_table(features):
-        return [dict(row) for row in _table_of(features).to_pylist()]
-    return [
-        {str(name): float(value) for name, value in row.items()}
-        if isinstance(row, Mapping)
-        else [float(value) for value in row]
-        for row in features
-    ]
 
 
 def plain_ids(name: str, vertices: Any) -> list[int | str]:
@@ -122,11 +136,12 @@ def plain_ids(name: str, vertices: Any) -> list[int | str]:
             f"{name} is {vertices!r} but must be a list of ids",
             hint=f"Write [{found!r}] for one.",
         )
-    found = list(found)
+    # A number of an array is one of NumPy.
+    found = [one.tolist() if hasattr(one, "tolist") else one for one in found]
     for one in found:
         if isinstance(one, bool) or not isinstance(one, int | str):
             raise InvalidInput(
-                f"{one!r} is no id of a vertex",
+                f"{one!r} in {name} is no id of a vertex",
                 hint="Ids are whole numbers, or strings where a loop has such.",
             )
     return found
@@ -158,31 +173,49 @@ def _label_column(labels: Any) -> Any:
 
 
 def _feature_columns(features: Any) -> dict[str, Any]:
-    if hasattr(features, "tocsr"):
-        rows = features.tocsr()
-        starts = pa.array(rows.indptr, pa.int32())
-        return {
-            "indices": pa.ListArray.from_arrays(starts, pa.array(rows.indices)),
-            "values": pa.ListArray.from_arrays(starts, pa.array(rows.data, pa.float64())),
-        }
-    if getattr(features, "ndim", None) == 2 and hasattr(features, "reshape"):
-        width = features.shape[1]
-        flat = pa.array(features.reshape(-1)).cast(pa.float64())
-        return {"features": pa.FixedSizeListArray.from_arrays(flat, width)}
-    if _is_table(features):
-        names, columns = _named(_table_of(features))
-        return dict(zip(names, columns, strict=True))
-    rows = list(features)
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        return {
-            "indices": pa.array([[int(name) for name in row] for row in rows], pa.list_(pa.int64())),
-            "values": pa.array([list(row.values()) for row in rows], pa.list_(pa.float64())),
-        }
-    try:
+    with _no_rows("features", features):
+        if hasattr(features, "tocsr"):
+            rows = features.tocsr()
+            starts = pa.array(rows.indptr, pa.int32())
+            return {
+                "indices": pa.ListArray.from_arrays(starts, pa.array(rows.indices)),
+                "values": pa.ListArray.from_arrays(starts, pa.array(rows.data, pa.float64())),
+            }
+        if getattr(features, "ndim", None) == 2 and hasattr(features, "reshape"):
+            width = features.shape[1]
+            flat = pa.array(features.reshape(-1)).cast(pa.float64())
+            return {"features": pa.FixedSizeListArray.from_arrays(flat, width)}
+        if _is_table(features):
+            names, columns = _named(_table_of(features))
+            return dict(zip(names, columns, strict=True))
+        rows = list(features)
+        if rows and all(isinstance(row, Mapping) for row in rows):
+            return {
+                "indices": pa.array([[int(name) for name in row] for row in rows], pa.list_(pa.int64())),
+                "values": pa.array([list(row.values()) for row in rows], pa.list_(pa.float64())),
+            }
         return {"features": pa.array([list(row) for row in rows], pa.list_(pa.float64()))}
-    except (pa.ArrowException, TypeError) as error:
+
+
+@contextmanager
+def _no_rows(name: str, given: Any) -> Iterator[None]:
+    """Whatever fails here fails since what was given is no rows of numbers."""
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, LookupError, AttributeError) as error:
         raise InvalidInput(
-            f"the features are no rows of numbers: {error}", hint="Give one row of numbers for each point."
+            f"{name} is {reprlib.repr(given)} but must be rows of numbers: {error}", hint=_ROWS_HINT
+        ) from error
+
+
+def _table(columns: Any) -> pa.Table:
+    try:
+        return pa.table(columns)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"the columns make no table: {error}", hint="Each record needs one value of each column."
         ) from error
 
 
@@ -197,10 +230,10 @@ def _table_of(given: Any) -> pa.Table:
     if isinstance(given, pa.RecordBatch):
         return pa.Table.from_batches([given])
     if isinstance(given, Mapping):
-        return pa.table({name: _array(name, column) for name, column in given.items()})
+        return _table({str(name): _array(str(name), column) for name, column in given.items()})
     if hasattr(given, "columns") and hasattr(given, "__arrow_c_stream__"):
         names = [str(name) for name in given.columns]
-        table = pa.table(given)
+        table = _table(given)
         # pandas brings its index along where that is no range.
         return table.select(names)
     raise InvalidInput(
@@ -237,18 +270,26 @@ def _array(name: str, given: Any) -> Any:
     if hasattr(given, "to_arrow"):  # a Series of Polars
         return given.to_arrow()
     if isinstance(given, str | bytes) or not (isinstance(given, Sequence) or hasattr(given, "__iter__")):
-        raise InvalidInput(f"{name} is {given!r}, which is no column", hint="Give a list or an array.")
+        raise InvalidInput(
+            f"{name} is {reprlib.repr(given)}, which is no column", hint="Give a list or an array."
+        )
     try:
         return pa.array(given if hasattr(given, "__len__") else list(given))
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise InvalidInput(f"{name} is no column of one type: {error}") from error
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, LookupError) as error:
+        raise InvalidInput(
+            f"{name} is no column of one type: {error}",
+            hint="Give a list or an array of numbers or of strings.",
+        ) from error
 
 
 def _cast(name: str, column: Any, kind: pa.DataType) -> Any:
     try:
         return column.cast(kind)
     except pa.ArrowException as error:
-        raise InvalidInput(f"{name} is of type {column.type} and not {kind}: {error}") from error
+        raise InvalidInput(
+            f"{name} is of type {column.type} and not {kind}: {error}",
+            hint="Give numbers, or ids that are all whole numbers or all strings.",
+        ) from error
 
 
 def _require_one_length(columns: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -100,9 +101,22 @@ class Operations:
     ----------
     patience_s : float
         How long one call may wait for a service that is full, away for a moment or restarted.
+
+    Raises
+    ------
+    InvalidInput
+        The patience is no number, or less than 0.
     """
 
     patience_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        patience_s: Any = self.patience_s  # of whatever kind callers give
+        if isinstance(patience_s, bool) or not isinstance(patience_s, int | float) or not patience_s >= 0:
+            raise InvalidInput(
+                f"patience_s is {patience_s!r} but must be a number of seconds from 0 on",
+                hint="0 asks once; 30 is what it is where it is left out.",
+            )
 
     def document(self, call: Call) -> Steps[Document]:
         """Make a call and return the JSON object that answers it."""
@@ -246,7 +260,19 @@ class Operations:
         return PushOutcome(accepted, rejected, offsets)
 
     def insert_batch(self, loop: str, batch: Batch, table: pa.Table) -> Steps[PushOutcome]:
-        """Send a table as one numbered batch, which is in whole or not at all, and once."""
+        """Send a table as one numbered batch, which is in whole or not at all, and once.
+
+        Raises
+        ------
+        InvalidInput
+            The batch is none.
+        """
+        given: Any = batch  # of whatever kind callers give
+        if not isinstance(given, Batch):
+            raise InvalidInput(
+                f"batch is {given!r} but must be a sender with a number",
+                hint='Such as batch=Batch("nightly", 0).',
+            )
         path = f"/v1/loops/{quoted(loop)}/batches/{quoted(f'client:{batch.sender}')}/{batch.number}"
         # The order of rows counts: an edge may come, go and come again.
         table = table.append_column("order", pa.array(range(table.num_rows), pa.int64()))
@@ -271,13 +297,51 @@ def events_of_loop(loop: str, *, moved_by: float | None, interval_s: float | Non
 
 
 def quoted(name: str) -> str:
-    """Return a name as a part of a path."""
-    return quote(name, safe="")
+    """Return a name as a part of a path.
+
+    Raises
+    ------
+    InvalidInput
+        It is no text, or an empty one.
+    """
+    given: Any = name  # of whatever kind callers give
+    try:
+        found = quote(given, safe="") if isinstance(given, str) else ""
+    except UnicodeEncodeError:
+        found = ""
+    if not found:
+        raise InvalidInput(
+            f"a name or id is {given!r} but must be a text that is not empty",
+            hint="streams(), loops() and queries() list them.",
+        )
+    return found
 
 
 def _posted(path: str, body: Any, *, again: Again = Again.ALWAYS, **more: Any) -> Call:
-    content = b"" if body is None else json.dumps(body).encode()
+    content = b"" if body is None else _json(body)
     return Call("POST", path, content=content, again=again, **more)
+
+
+def _json(body: Document) -> bytes:
+    """Return a document as JSON; what of it is none is refused with its name."""
+    members = []
+    for name, value in body.items():
+        try:
+            said = json.dumps(value, default=_plain, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidInput(
+                f"{name} is {reprlib.repr(value)}, which cannot be sent: {error}",
+                hint="What is sent is made of finite numbers, texts, lists, and values by their names.",
+            ) from error
+        members.append(f"{json.dumps(name)}: {said}")
+    return f"{{{', '.join(members)}}}".encode()
+
+
+def _plain(value: Any) -> Any:
+    """Return a number or an array of NumPy as what JSON has."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is nothing that JSON has")
 
 
 def _ended(query: Document) -> QueryEnded:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from .errors import (
     InConflict,
+    InvalidInput,
     NotFound,
     NotPermitted,
     OutcomeUnknown,
@@ -78,8 +79,23 @@ class Call:
 
     @property
     def given_parameters(self) -> dict[str, Any]:
-        """Those that are not None."""
-        return {name: value for name, value in self.parameters.items() if value is not None}
+        """Those that are not None.
+
+        Raises
+        ------
+        InvalidInput
+            A text is none that can be written as UTF-8.
+        """
+        given = {name: value for name, value in self.parameters.items() if value is not None}
+        for name, value in given.items():
+            try:
+                str(value).encode()
+            except UnicodeEncodeError as error:
+                raise InvalidInput(
+                    f"{name} is {value!r}, which cannot be sent: {error}",
+                    hint="Give a text of whole characters.",
+                ) from error
+        return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +137,7 @@ class Break(Enum):
     NOT_REACHED = "nothing answers"
     NOT_TRUSTED = "its certificate is not trusted"
     NO_TLS = "it does not speak TLS"
+    ONLY_TLS = "it speaks nothing but TLS"
     TOO_LATE = "no answer in time"
     BROKEN = "the connection broke"
     ENDED = "the service ended its answer"
@@ -287,6 +304,11 @@ def _no_answer(call: Call, failure: Failure) -> ServiceError:
         return Unreachable(
             f"{failure.where} does not speak TLS: {failure.text}",
             hint="Ask http:// in place of https://, or start the service with --tls-certificate and --tls-key.",
+        )
+    if failure.kind is Break.ONLY_TLS:
+        return Unreachable(
+            f"{failure.where} speaks TLS, so a request without it is cut off",
+            hint="Ask https:// in place of http://.",
         )
     if call.again is Again.REFUSED:
         return OutcomeUnknown(

@@ -14,7 +14,7 @@ import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -54,21 +54,32 @@ class ServiceAddress:
     verify: bool | str = True
 
     def __post_init__(self) -> None:
-        if not _is_address(self.url):
+        url: Any = self.url  # of whatever kind callers give, as the others
+        token: Any = self.token
+        verify: Any = self.verify
+        if not isinstance(url, str) or not _is_address(url):
             raise InvalidInput(
-                f"{self.url!r} is not the address of a service", hint="It looks like http://127.0.0.1:8080."
+                f"{url!r} is not the address of a service", hint="It looks like http://127.0.0.1:8080."
             )
-        if self.token is not None and not _can_be_sent(self.token):
+        if token is not None and not (isinstance(token, str) and _can_be_sent(token)):
             raise InvalidInput(
                 "the token has characters that no header can carry, or none at all",
                 hint=f"Look at token, --token and {TOKEN_VARIABLE}.",
+            )
+        if not isinstance(verify, bool | str | os.PathLike):
+            raise InvalidInput(
+                f"verify is {verify!r} but must be True, False or the path of a file with certificates",
+                hint="Leave it out to trust whom this machine trusts.",
             )
 
     @classmethod
     def given(cls, url: str | None, token: str | None, verify: bool | str = True) -> ServiceAddress:  # noqa: FBT001, FBT002  # as httpx has it
         """Return the address that is meant; what is left out is what the environment says, else this machine's usual one."""
-        found = url or os.environ.get(URL_VARIABLE) or USUAL_URL
-        return cls(found.rstrip("/"), token or os.environ.get(TOKEN_VARIABLE) or None, verify)
+        found = _given(url, URL_VARIABLE)
+        found = USUAL_URL if found is None else found
+        # What is no text is refused with the rest that is none.
+        address = found.rstrip("/") if isinstance(found, str) else found
+        return cls(address, _given(token, TOKEN_VARIABLE), verify)
 
     def settings(self) -> dict[str, Any]:
         """Return what a client of httpx is made with."""
@@ -172,7 +183,17 @@ class Connection:
         return _reply(answer)
 
     def _failure(self, error: httpx.HTTPError) -> Failure:
-        return _failure(error, self.url, was_reached=self._was_reached)
+        failure = _failure(error, self.url, was_reached=self._was_reached)
+        if _may_speak_tls(failure) and self._speaks_tls():
+            failure = replace(failure, kind=Break.ONLY_TLS)
+        return failure
+
+    def _speaks_tls(self) -> bool:
+        try:
+            self._client.request(**_handshake(self.url))
+        except httpx.HTTPError:
+            return False
+        return True
 
 
 class AsyncConnection:
@@ -246,7 +267,7 @@ class AsyncConnection:
         except httpx.ReadTimeout:
             yield Failure(Break.SILENT, self.url, was_reached=self._was_reached)
         except httpx.HTTPError as error:
-            yield self._failure(error)
+            yield await self._failure(error)
 
     async def _pause(self, pause: Pause) -> None:
         await asyncio.sleep(pause.seconds)
@@ -255,12 +276,22 @@ class AsyncConnection:
         try:
             answer = await self._client.request(**_request(call), timeout=_timeout(call))
         except httpx.HTTPError as error:
-            return self._failure(error)
+            return await self._failure(error)
         self._was_reached = True
         return _reply(answer)
 
-    def _failure(self, error: httpx.HTTPError) -> Failure:
-        return _failure(error, self.url, was_reached=self._was_reached)
+    async def _failure(self, error: httpx.HTTPError) -> Failure:
+        failure = _failure(error, self.url, was_reached=self._was_reached)
+        if _may_speak_tls(failure) and await self._speaks_tls():
+            failure = replace(failure, kind=Break.ONLY_TLS)
+        return failure
+
+    async def _speaks_tls(self) -> bool:
+        try:
+            await self._client.request(**_handshake(self.url))
+        except httpx.HTTPError:
+            return False
+        return True
 
 
 def _request(call: Call) -> dict[str, Any]:
@@ -296,6 +327,21 @@ def _failure(error: httpx.HTTPError, url: str, *, was_reached: bool) -> Failure:
     return Failure(kind, url, text, was_reached)
 
 
+def _may_speak_tls(failure: Failure) -> bool:
+    """Return whether a connection may have broken since it was plain: whoever expects a handshake says nothing of that."""
+    return failure.kind is Break.BROKEN and not failure.was_reached and failure.where.startswith("http:")
+
+
+def _handshake(url: str) -> dict[str, Any]:
+    """Return a request that whoever speaks TLS at a plain address answers, with whatever; nobody is shown the token."""
+    return {
+        "method": "HEAD",
+        "url": f"https:{url.removeprefix('http:')}/healthz",
+        "headers": {"authorization": ""},
+        "timeout": CONNECT_S,
+    }
+
+
 def _failed_handshake(error: BaseException) -> ssl.SSLError | None:
     """Return the error of TLS that kept a connection from coming about, which httpx hands on as the cause of a cause."""
     found: BaseException | None = error
@@ -323,6 +369,12 @@ def _is_address(url: str) -> bool:
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
+def _given(value: Any, variable: str) -> Any:
+    """Return what a caller gives, of whatever kind; where that is nothing, or an empty text, what the environment says, if anything."""
+    is_left_out = value is None or (isinstance(value, str) and not value)
+    return os.environ.get(variable) or None if is_left_out else value
+
+
 def _can_be_sent(token: str) -> bool:
     return bool(token) and token.isascii() and token.isprintable() and " " not in token
 
@@ -340,9 +392,9 @@ def _authorities(verify: bool | str) -> Any:  # noqa: FBT001  # as httpx has it
 def _as_input(path: str) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise InvalidInput(
-            f"{path} has no certificates that can be read: {error}", hint="It is a file in PEM format."
+            f"{path!r} has no certificates that can be read: {error}", hint="It is a file in PEM format."
         ) from error
 
 

@@ -111,6 +111,10 @@ def _certificate(host: str, port: int) -> Finding:
 def _answers(answers: _Answers, token: str | None) -> Iterator[Finding]:
     started_s = time.perf_counter()
     status, health = answers.get("/healthz", with_token=False)
+    if not status and answers.only_tls():
+        said = "speaks TLS, so a request without it is cut off"
+        yield Finding("health", Status.FAIL, said, "ask https:// in place of http://")
+        return
     if status != 200 or health.get("status") != "ok":
         yield Finding(
             "health",
@@ -223,6 +227,19 @@ class _Answers:
         finally:
             connection.close()
         return answer.status, document if isinstance(document, dict) else {}
+
+    def only_tls(self) -> bool:
+        """Return whether what gives no answer to a plain request takes a handshake, whoever it is with."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is sent
+        try:
+            with (
+                socket.create_connection((self._host, self._port), timeout=_STEP_S) as plain,
+                context.wrap_socket(plain),
+            ):
+                return not self._secured
+        except OSError:
+            return False
 
 
 def _shown(status: int, document: dict[str, Any]) -> str:
