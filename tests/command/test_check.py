@@ -187,6 +187,15 @@ def test_what_is_no_result_is_wrong_usage(somewhere, capsys, name, text, said):
     assert said in err
 
 
+def test_a_stream_with_something_behind_it_is_no_result(somewhere, capsys):
+    name = by_anybody(somewhere, "arrow stream")
+    stream = (somewhere / name).read_bytes()
+    (somewhere / name).write_bytes(stream + stream)
+    code, out, err = check(capsys, name)
+    assert (code, out) == (2, "")
+    assert f"ends at byte {len(stream)} of {name}, are {len(stream)} bytes more" in err
+
+
 def test_a_broken_file_is_no_result_whatever_its_reader_calls_it(somewhere, capsys):
     whole = io.BytesIO()
     pa.parquet.write_table(pa.table({"vertex": [1, 2], "value": [0.0, 0.1]}), whole)

@@ -99,6 +99,22 @@ def test_rows_that_are_no_weights_are_wrong(folder, capsys, rows, said):
     assert (code, told) == (1, f"wrong: {said}")
 
 
+def test_points_in_a_file_with_something_behind_its_stream_are_not_checked_against(
+    folder, by_anybody, capsys
+):
+    features, labels = points()
+    table = pa.table({"age": features[:, 0], "height": features[:, 1], "bought": labels})
+    with pa.ipc.new_stream(folder / "points.arrow", table.schema) as writer:
+        writer.write_table(table)
+    files = ("--points", "points.arrow", "--label", "bought")
+    assert check(capsys, "weights.csv", *LEARNT, files=files)[0] == 0
+    stream = (folder / "points.arrow").read_bytes()
+    (folder / "points.arrow").write_bytes(stream + stream)
+    code, told, err = check(capsys, "weights.csv", *LEARNT, files=files)
+    assert (code, told) == (1, "")
+    assert f"ends at byte {len(stream)} of points.arrow, are {len(stream)} bytes more" in err
+
+
 @pytest.fixture
 def clustered():
     features, _ = points()

@@ -154,6 +154,26 @@ def test_a_file_that_ends_too_early_is_a_broken_source(path):
         list(source.batches())
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("behind", [b"x", bytes(8), "a stream"])
+def test_what_stands_behind_an_arrow_stream_breaks_the_source_and_the_rows_before_it_are_in(
+    tmp_path, behind, packed
+):
+    whole = tmp_path / "whole.arrow"
+    write_stream(whole)
+    stream = whole.read_bytes()
+    behind = stream if behind == "a stream" else behind
+    path = tmp_path / ("points.arrow.gz" if packed else "points.arrow")
+    path.write_bytes(gzip.compress(stream + behind) if packed else stream + behind)
+    source = PointFile(path, declared_by([path]))
+    parsed = []
+    said = rf"ends at byte {len(stream)} of points.arrow(.gz)?, are {len(behind)} bytes more.*one stream"
+    with pytest.raises(SourceBroken, match=said):
+        parsed.extend(source.batches())
+    source.close()
+    assert outcome_of(parsed).records == ROWS
+
+
 def test_batches_have_at_most_so_many_records(path):
     assert all(0 < one.records <= 3 for one in read(path))
 

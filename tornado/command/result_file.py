@@ -16,6 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from ..errors import InvalidArgument
+from ..ingest.arrow import left_behind
 from .output import FORMATS
 
 VerdictT = TypeVar("VerdictT")
@@ -143,4 +144,7 @@ def _table(path: str, ending: str, types: Mapping[str, pa.DataType] | None) -> p
             return pa.ipc.open_file(source).read_all()
         except pa.ArrowInvalid:
             source.seek(0)
-            return pa.ipc.open_stream(source).read_all()
+            table = pa.ipc.open_stream(source).read_all()
+        if (left := left_behind(source, path)) is not None:
+            raise InvalidArgument(left, hint="Write one result into a file.")
+    return table

@@ -11,6 +11,7 @@ within bounds (`arrow_bounds.py`), and so are the columns that a dictionary make
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -258,12 +259,17 @@ def read_table(body: bytes | memoryview, *, bounds: Bounds = BODY) -> pa.Table:
         table.validate(full=True)
     except (pa.ArrowException, ValueError, OSError) as error:
         raise no_stream(error) from error
-    if (left := source.size() - source.tell()) > 0:
-        raise InvalidArgument(
-            f"behind the Arrow IPC stream, which ends at byte {source.tell()} of the body, are {left} bytes more",
-            hint="Send one stream in a body; none of it was taken.",
-        )
+    if (left := left_behind(source, "the body")) is not None:
+        raise InvalidArgument(left, hint="Send one stream in a body; none of it was taken.")
     return table
+
+
+def left_behind(source: Any, name: str) -> str | None:
+    """Say what a file or buffer has behind the stream that was read from it to its end; None where it has nothing."""
+    end = source.tell()
+    if (left := source.seek(0, os.SEEK_END) - end) <= 0:
+        return None
+    return f"behind the Arrow IPC stream, which ends at byte {end} of {name}, are {left} bytes more"
 
 
 def _read_names(fields: Iterable[pa.Field]) -> None:

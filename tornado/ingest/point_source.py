@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InvalidArgument, SourceBroken
 from ..records.point_schema import Points
+from .arrow import left_behind
 from .blocks import BLOCK_BYTES, Reader, line_blocks
 from .interner import Draft, Interner
 from .line_finder import find_lines
@@ -283,8 +284,18 @@ def _tables(path: Path, name: str, *, skip: int = 0, most_rows: int = MAX_RECORD
             file.seek(0)
             if magic.startswith(_PARQUET_FILE):
                 yield from _parquet_parts(file, skip, most_rows)
+            elif magic == _ARROW_FILE:
+                opened = pa.ipc.open_file(file)
+                batches = map(opened.get_batch, range(opened.num_record_batches))
+                yield from _arrow_parts(batches, opened.schema)
             else:
-                yield from _arrow_parts(file, is_file=magic == _ARROW_FILE)
+                stream = pa.ipc.open_stream(file)
+                yield from _arrow_parts(stream, stream.schema)
+                if (left := left_behind(file, name)) is not None:
+                    raise SourceBroken(
+                        left,
+                        hint="Every row of the stream was delivered. Write all rows into one stream, or each stream into a file.",
+                    )
     except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
         raise SourceBroken(
             f"{name} cannot be read on as a table: {error}",
@@ -306,15 +317,13 @@ def _parquet_parts(file: Any, skip: int, most_rows: int) -> Iterator[_Part]:
     yield _Part(begin, parquet.schema_arrow.empty_table())
 
 
-def _arrow_parts(file: Any, *, is_file: bool) -> Iterator[_Part]:
-    opened = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
-    batches = map(opened.get_batch, range(opened.num_record_batches)) if is_file else opened
+def _arrow_parts(batches: Iterable[Any], schema: Any) -> Iterator[_Part]:
     begin = 0
     for batch in batches:
         batch.validate(full=True)  # a forged offset would read memory that is not the file's
         yield _Part(begin, pa.Table.from_batches([batch]))
         begin += len(batch)
-    yield _Part(begin, opened.schema.empty_table())
+    yield _Part(begin, schema.empty_table())
 
 
 def _opened(path: Path) -> Any:
