@@ -121,10 +121,15 @@ def module_text(
     return "\n\n".join([repr(title), _IMPORTS, functions, *constructors, *kernels]) + "\n"
 
 
+def name_of(text: str) -> str:
+    """Return what the module of a text is called."""
+    digest = hashlib.sha256(f"{_compiler()}\n{text}".encode()).hexdigest()[:24]
+    return f"{_PREFIX}{digest}"
+
+
 def load_module(text: str) -> ModuleType:
     """A generated module, from its text: compiled once on each machine."""
-    digest = hashlib.sha256(f"{_compiler()}\n{text}".encode()).hexdigest()[:24]
-    name = f"{_PREFIX}{digest}"
+    name = name_of(text)
     with _loading:  # while another thread executes it, a module has only some of its functions
         if name in sys.modules:
             return sys.modules[name]

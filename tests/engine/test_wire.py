@@ -19,13 +19,15 @@ from hypothesis.extra import numpy as arrays_of
 from zmq.utils.monitor import recv_monitor_message
 
 from tests.bombs import little_memory
-from tests.engine.places import Placed, pids_of, runs, stream
+from tests.engine.places import Placed, eventually, pids_of, runs, stream
+from tornado.config import cache_dir
 from tornado.engine import MemberConfig, WireType, wire
 from tornado.engine.authenticator import Authenticator
 from tornado.engine.peers import PeerFabric
 from tornado.engine.sockets import connect, connected, listening, send
 from tornado.engine.wire import FENCE_BYTES, Wire, WrongFence
 from tornado.errors import ConnectionLost
+from tornado.kernel_modules import name_of
 from tornado.kinds.selective.bundle import Bundle, Messages
 from tornado.loops import Master
 from tornado.loops.remote_worker import WIRE_TYPES
@@ -340,6 +342,69 @@ def test_strangers_who_talk_to_driver_and_workers_change_nothing(lossy):
             for socket in sockets:
                 socket.close(linger=0)
             context.term()
+
+
+@pytest.mark.parametrize("fence", [None, OTHER], ids=["without a key", "with the key of another set"])
+def test_the_text_of_a_kernel_and_the_name_of_a_program_are_run_for_nobody_but_who_has_the_key(
+    lossy, fence, tmp_path
+):
+    """Not even where the rest of the message is right to the last byte: whoever has the key is heard, and all of it runs."""
+    ran, imported, program = tmp_path / "ran", tmp_path / "imported", tmp_path / f"program_{tmp_path.name}.py"
+    text = f"open({str(ran)!r}, 'w').close()\nraise SystemExit"
+    program.write_text(f"open({str(imported)!r}, 'w').close()\n")
+    compiled = cache_dir() / "kernels" / f"{name_of(text)}.py"
+    reference = (("", str(program), "Program", ""), b"")
+    start = ("command", ("start", 99, "elsewhere", "selective", (text, (), None, 0, True)))
+    require = (1, ("require", "general", (reference,)))
+    with Placed(lossy, "streamed", stream()) as streamed:
+        streamed.admit(2000)
+        engine = lossy.engine
+        wire = Wire(engine._wire.fence, WIRE_TYPES)  # what is in front of each message, and no key
+        workers = [engine._hellos[index] for index in range(lossy.workers)]
+        elsewhere = ("hello", "127.0.0.1:1/00", "127.0.0.1:1/00", "127.0.0.1:1/00", 1)
+        said = [
+            *((zmq.PUSH, commands, start) for commands, *_ in workers),
+            *((zmq.DEALER, requests, require) for _, requests, *_ in workers),
+            *((zmq.PUSH, peers, start) for _, _, peers, _ in workers),
+            # A worker that nobody started: the driver would send it the kernels of its loops.
+            (zmq.PUSH, engine._beats.address, (0, *elsewhere)),
+            (zmq.PUSH, engine._reports.address, (0, "report", "failed", 1, None, ("KeyError", "", ""))),
+        ]
+        context = zmq.Context()
+        try:
+            for kind, address, message in said:
+                socket = context.socket(kind)
+                told = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | REFUSED)
+                if fence is None:
+                    connect_bare(socket, address)
+                else:
+                    connect(socket, address, fence)
+                send(socket, wire.write(message))
+                assert told.poll(20_000), address
+                assert recv_monitor_message(told)["event"] & REFUSED, address
+                send(socket, wire.write(message))
+                assert not (kind == zmq.DEALER and socket.poll(200)), address
+                socket.disable_monitor()
+                told.close(linger=0)
+                socket.close(linger=0)
+            pids = pids_of(lossy)
+            streamed.admit(1000)
+            streamed.check_branch(streamed.loop.fork())
+            assert (pids_of(lossy), engine.losses, all(map(runs, pids))) == (pids, 0, True)
+            assert engine._hellos == dict(enumerate(workers))
+            assert [one for one in (ran, imported, compiled) if one.exists()] == []
+            # The same of one who has the key, to one worker.
+            commands, requests, *_ = workers[0]
+            for kind, address, message in ((zmq.DEALER, requests, require), (zmq.PUSH, commands, start)):
+                socket = context.socket(kind)
+                connect(socket, address, engine._wire.fence)
+                send(socket, wire.write(message))
+                eventually((imported if kind == zmq.DEALER else ran).exists)
+                socket.close(linger=0)
+            assert compiled.exists()
+        finally:
+            context.destroy(linger=0)
+            compiled.unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("fence", [None, OTHER])
