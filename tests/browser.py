@@ -40,6 +40,11 @@ def launched():
 class Visit:
     """A page that somebody looks at; whatever goes wrong in it is noted.
 
+    Parameters
+    ----------
+    before : str
+        A script that runs before those of the page.
+
     Attributes
     ----------
     faults : list of str
@@ -48,12 +53,13 @@ class Visit:
         Where requests went.
     """
 
-    def __init__(self, browser, url, *, size="desk", scheme="light", view="now"):
+    def __init__(self, browser, url, *, size="desk", scheme="light", view="now", before=""):
         width, height = SIZES[size]
         self.context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )
         self.page = self.context.new_page()
+        self.page.add_init_script(before)
         self.url = url
         self.faults, self.asked = [], []
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))

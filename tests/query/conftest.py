@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from apps.sssp import ShortestPaths
+from tests.browser import Visit, launched
 from tests.query import fake_loops
 from tornado.clock import ManualClock
 from tornado.intake.push import Pusher
@@ -162,3 +163,25 @@ def standing(request):
 def session(master):
     with Session(master) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as one:
+        yield one
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens pages, and closes them; none may have had a fault that the test does not take off its list."""
+    opened = []
+
+    def make(url, **how):
+        opened.append(Visit(browser, url, **how))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+    # Some tests end the server first.
+    assert [fault for one in opened for fault in one.faults if "ERR_CONNECTION" not in fault] == []

@@ -10,6 +10,11 @@ let attempt = 0;
 let tries = 0;
 let timer = null;
 let silence = null;
+let channel = null; // to the other windows that share a stream
+let waits = new AbortController(); // for the lock
+let leads = null; // gives the lock back; null in who has none
+let told = {}; // by who has it: the newest of each event, for windows that come later
+let isSilent = false; // who has it
 
 export class Problem extends Error {
   constructor(status, content) {
@@ -69,12 +74,40 @@ export async function keep(path, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-// An EventSource sends no header, so where there is a token it gets a ticket, which stands for it once.
-// A page that nobody sees has none: a browser keeps six connections to a service for all its tabs, and each stream holds one.
+// Windows of one browser that show the same token share a stream: a browser keeps six connections to a service for all of them. Who has the
+// lock has the stream, and tells the others what it hears; the lock goes on with its window. A page that nobody sees takes no part. Where there
+// are no locks (plain http to another machine), each window has a stream of its own.
 export async function listen() {
   const mine = leave();
   if (document.hidden) return;
   state.link = {is: tries ? "lost" : "connecting", since: state.link.since ?? Date.now()};
+  if (!navigator.locks) return open(mine);
+  const name = await shared();
+  if (mine !== attempt) return;
+  channel = new BroadcastChannel(name);
+  channel.onmessage = ({data: {asks, all, news}}) => {
+    if (leads) return asks && channel.postMessage({all: told});
+    const events = news ?? (state.link.is === "live" ? null : all);
+    if (events) take(events);
+  };
+  // One that has it and says nothing (its window hangs) loses it.
+  navigator.locks.request(name, isSilent ? {steal: true} : {signal: waits.signal}, () => mine === attempt && new Promise((done) => {
+    leads = done;
+    open(mine);
+  })).catch(() => mine === attempt && listen()); // it was taken away
+  isSilent = false;
+  channel.postMessage({asks: true});
+  heard();
+}
+
+// What all windows that may share have in common, and no other, as a name that has no token in it.
+async function shared() {
+  const common = new TextEncoder().encode(JSON.stringify([root.href, build, token]));
+  return String(new Uint8Array(await crypto.subtle.digest("SHA-256", common)));
+}
+
+// An EventSource sends no header, so where there is a token it gets a ticket, which stands for it once.
+async function open(mine) {
   const address = new URL("v1/observations/events", root);
   if (token !== null) {
     try {
@@ -85,24 +118,13 @@ export async function listen() {
     if (mine !== attempt) return;
   }
   source = new EventSource(address);
-  source.addEventListener("hello", (event) => {
-    tries = 0;
-    state.begins++;
-    state.link = {is: "live"};
-    if (JSON.parse(event.data).build !== build) upgraded();
-    heard();
-    changed({atOnce: true});
-  });
-  source.addEventListener("now", (event) => {
-    heard();
-    observed(JSON.parse(event.data));
-  });
-  source.addEventListener("branches", (event) => {
-    heard();
-    state.branches = JSON.parse(event.data).branches;
-    for (const hears of branchListeners) hears(state.branches);
-    changed();
-  });
+  for (const name of Object.keys(TAKES)) {
+    source.addEventListener(name, ({data}) => {
+      told[name] = data;
+      channel?.postMessage({news: {[name]: data}});
+      take({[name]: data});
+    });
+  }
   // It does not say why, so somebody asks who is told.
   source.onerror = () => {
     source.close();
@@ -110,11 +132,36 @@ export async function listen() {
   };
 }
 
+const TAKES = {
+  hello({build: other}) {
+    tries = 0;
+    if (state.link.is !== "live") state.begins++;
+    state.link = {is: "live"};
+    if (other !== build) upgraded();
+    changed({atOnce: true});
+  },
+  now: observed,
+  branches({branches}) {
+    state.branches = branches;
+    for (const hears of branchListeners) hears(branches);
+    changed();
+  },
+};
+
+function take(events) {
+  heard();
+  for (const [name, data] of Object.entries(events)) TAKES[name](JSON.parse(data));
+}
+
 // Ends the stream, and whatever was about to begin it again; returns the number of the next attempt.
 function leave() {
   clearTimeout(silence);
   clearTimeout(timer);
   source?.close();
+  channel?.close();
+  waits.abort();
+  leads?.();
+  [channel, waits, leads, told] = [null, new AbortController(), null, {}];
   return ++attempt;
 }
 
@@ -128,7 +175,10 @@ export function onBranches(hears) {
 
 function heard() {
   clearTimeout(silence);
-  silence = setTimeout(failed, LOST_AFTER_MS, null, attempt);
+  silence = setTimeout((of) => {
+    isSilent = !leads;
+    failed(null, of);
+  }, LOST_AFTER_MS, attempt);
 }
 
 function failed(problem, of) {

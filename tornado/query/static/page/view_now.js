@@ -56,7 +56,7 @@ function Stream({stream}) {
       ${stream.not_logged ? html`<p class="fault"><b>Nothing is taken in:</b> ${stream.not_logged}</p>` : null}
       <${Table} label="Sources of ${stream.name}" keyOf=${(one) => one.name} rows=${stream.sources} empty="No source yet: nothing was pushed, and no file is read." columns=${[
         {title: "Source", of: (one) => one.name},
-        {title: "State", of: (one) => html`<${Badge} kind=${one.last_error ? "warn" : SOURCE_STATES[one.state] || "off"}>${one.state}<//>`},
+        {title: "State", of: (one) => html`<${Badge} kind=${one.last_error ? "warn" : SOURCE_STATES[one.state] || "off"}>${one.state}${one.last_error ? ", with an error" : ""}<//>`},
         {title: "Offset", number: true, of: (one) => count(one.offset)},
         {title: "Lag", number: true, of: (one) => count(one.lag_records)},
         {title: "Rows/s", number: true, of: (one) => rate(one.rows_per_s)},
