@@ -73,17 +73,6 @@ def test_https_to_a_service_without_a_certificate_says_that_it_speaks_no_tls(run
     assert hint.startswith("Ask http:// in place of https://")
 
 
-def test_http_to_a_service_with_a_certificate_says_at_once_that_it_may_be_https(secured):
-    port, _ = secured
-    began_s = time.monotonic()
-    with connect(f"http://127.0.0.1:{port}") as service, pytest.raises(Unreachable) as raised:
-        service.loops()
-    assert time.monotonic() - began_s < 20  # the patience is 30 s
-    assert "https:// in place of http://" in raised.value.hint
-    assert "https:// in place of http://" in str(translated(raised.value))
-    assert "https:// in place of http://" in list(check_service(f"http://127.0.0.1:{port}"))[-1].remedy
-
-
 class Hanging(http.server.BaseHTTPRequestHandler):
     """Begins to answer, and hangs when it has told an event."""
 
@@ -140,9 +129,12 @@ def test_http_to_a_service_that_speaks_tls_says_so_and_nobody_takes_it_for_a_pus
     secured,
 ):
     port, _ = secured
+    began_s = time.monotonic()
     message, hint = said_of(f"http://127.0.0.1:{port}", verify=True)
+    assert time.monotonic() - began_s < 20  # the patience of each is 30 s
     assert message == f"http://127.0.0.1:{port} speaks TLS, so a request without it is cut off"
     assert hint == "Ask https:// in place of http://."
+    assert "https:// in place of http://" in list(check_service(f"http://127.0.0.1:{port}"))[-1].remedy
 
 
 @pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 2"])

@@ -327,13 +327,7 @@ def _no_answer(call: Call, failure: Failure) -> ServiceError:
             f"{failure.where} stopped before {call.path} was at its end",
             hint="Ask again when it is back; a longer patience_s waits for that.",
         )
-    may_be_secured = failure.where.startswith("http:") and not failure.was_reached
-    return Unreachable(
-        f"the connection to {failure.where} broke: {failure.text}",
-        hint="Ask https:// in place of http:// where the service has a certificate."
-        if may_be_secured
-        else None,
-    )
+    return Unreachable(f"the connection to {failure.where} broke: {failure.text}")
 
 
 def _parsed(content: bytes) -> Any:

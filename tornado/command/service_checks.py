@@ -23,7 +23,6 @@ from .client import as_ours
 _STEP_S = 3.0
 _SOON_DAYS = 14
 _MOST_BYTES = 16 << 20
-_NO_SERVICE = "is it a tornado-loops service? Something else, or a proxy, may answer at this address"
 
 
 def check_service(url: str, token: str | None = None) -> Iterator[Finding]:
@@ -120,9 +119,7 @@ def _answers(answers: _Answers, token: str | None) -> Iterator[Finding]:
             "health",
             Status.FAIL,
             f"GET /healthz: {_shown(status, health)}",
-            _NO_SERVICE
-            if status or answers.is_secured
-            else f"ask https:// in place of http:// where it has a certificate; {_NO_SERVICE}",
+            "is it a tornado-loops service? Something else, or a proxy, may answer at this address",
         )
         return
     yield Finding("health", Status.OK, f"answers ({_since(started_s)})")
@@ -203,7 +200,7 @@ class _Answers:
     """Asks with plain requests, over a connection each; what is not JSON is an empty document."""
 
     def __init__(self, parts: SplitResult, host: str, port: int, token: str | None) -> None:
-        self.is_secured = parts.scheme == "https"
+        self._secured = parts.scheme == "https"
         self._host = host
         self._port = port
         self._path = parts.path.rstrip("/")
@@ -214,7 +211,7 @@ class _Answers:
         headers = {"accept": "application/json"}
         if with_token and self._token:
             headers["authorization"] = f"Bearer {self._token}"
-        kind = http.client.HTTPSConnection if self.is_secured else http.client.HTTPConnection
+        kind = http.client.HTTPSConnection if self._secured else http.client.HTTPConnection
         connection = kind(self._host, self._port, timeout=_STEP_S)
         try:
             connection.request("GET", self._path + path, headers=headers)
