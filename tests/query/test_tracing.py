@@ -55,13 +55,21 @@ def spans_of(exported, url, method, path, **asked):
 
 
 def around(span, spans):
-    """The spans around one, by their numbers: the framework may have spans of its own in between."""
+    """The spans around one, by their numbers."""
     by_number = {one.context.span_id: one for one in spans}
     found = []
     while span is not None and span.parent is not None:
         found.append(span.parent.span_id)
         span = by_number.get(span.parent.span_id)
     return found
+
+
+def test_a_request_is_one_span_which_has_nothing_of_its_query_string(exported, served):
+    answer, _ = spans_of(exported, served, "GET", "/v1/loops/roads/neighbours?vertex=2&ticket=s3cr3t")
+    assert answer.status_code == 200
+    spans = [span for span in exported.get_finished_spans() if span.context.trace_id == int(TRACE, 16)]
+    assert [span.name for span in spans] == ["GET /v1/loops/{name}/neighbours"]
+    assert "s3cr3t" not in "".join(span.to_json() for span in exported.get_finished_spans())
 
 
 def test_a_question_is_a_span_inside_its_request_inside_the_trace_of_its_client(exported, served):

@@ -112,6 +112,14 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
 }
 
 
+_PATTERNS: Final = [(compile_path(path)[0], needs) for path, needs in NEEDS.items()]
+
+
+def methods_at(path: str) -> list[str]:
+    """Return the methods that some route has at a path, sorted."""
+    return sorted({method for pattern, needs in _PATTERNS if pattern.match(path) for method in needs})
+
+
 def caller_of(connection: HTTPConnection) -> Caller:
     """Return who sent a request; a route behind no `Access` has nobody."""
     caller: Caller = connection.scope.get(_CALLER, NOBODY)
@@ -153,7 +161,6 @@ class Access:
         self._tokens = tokens
         self._tickets = tickets
         self._uses = TokenUses(clock=service.clock)
-        self._needs = [(compile_path(path)[0], needs) for path, needs in NEEDS.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with 401 or 403; 429 where its token has used what it may."""
@@ -190,7 +197,7 @@ class Access:
 
     def _need(self, method: str, path: str) -> tuple[Need, Mapping[str, str]]:
         method = "GET" if method == "HEAD" else method  # it is told less
-        for pattern, needs in self._needs:
+        for pattern, needs in _PATTERNS:
             if (found := pattern.match(path)) and method in needs:
                 return needs[method], found.groupdict()
         return (_ALL if method == "GET" else _WRITE_ALL), {}

@@ -17,7 +17,7 @@ from .. import __version__
 from ..errors import TornadoError
 from . import problems
 from .callers import Caller
-from .http_access import Access
+from .http_access import Access, methods_at
 from .http_bulkheads import Bulkheads
 from .http_framing import FramingCheck
 from .http_hosts import HostCheck
@@ -91,6 +91,8 @@ def create_app(
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        # Requests have spans of ours; those of the framework have whole query strings, and so tickets.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     tickets = Tickets[Caller](clock=service.clock)
     app.add_middleware(Access, service=service, tokens=tokens, tickets=tickets)
@@ -164,9 +166,13 @@ async def _error(_request: Request, error: Exception) -> Response:
     return problem_response(problems.of_error(error))
 
 
-async def _framework_error(_request: Request, error: Exception) -> Response:
+async def _framework_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem_response(problems.of_status(error.status_code, error.detail, dict(error.headers or {})))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        # The framework names those of one route, and there may be several at a path.
+        headers = {"allow": ", ".join(methods_at(request.scope["path"]))}
+    return problem_response(problems.of_status(error.status_code, error.detail, headers))
 
 
 async def _parameter_error(_request: Request, error: Exception) -> Response:
