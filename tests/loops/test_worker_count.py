@@ -94,6 +94,14 @@ def test_where_they_do_not_help_and_cannot_be_moved_for_a_while_they_are_moved_l
     assert (worked.moved, count.said) == ([2, 1], "workers do not help: 2 did 0.70 times what 1 does")
 
 
+def test_no_more_are_tried_where_nothing_is_counted_that_they_could_do_faster():
+    worked = Worked({1: 1e5, 2: 1.6e5})
+    worked.loads = lambda: [0] * worked.workers  # busy with questions alone
+    count = WorkerCount(worked, most=2)
+    worked.go_on(60, count)
+    assert (worked.moved, count.said) == ([], None)
+
+
 def test_one_is_enough_for_who_has_rest():
     worked = Worked({1: 1e5, 2: 2e5})
     worked.to_do_per_s = 0.7e5
@@ -132,8 +140,9 @@ def test_what_cannot_be_moved_is_said_and_not_tried_again(monkeypatch):
     worked.use = lambda: (
         worked.clock.advance(5.0),
         setattr(worked, "busy_s", worked.busy_s + 5.0),
+        setattr(worked, "done", worked.done + 5e5),
         before(),
-    )[2]
+    )[3]
     count.start()
     eventually(lambda: count.said)
     count.close()

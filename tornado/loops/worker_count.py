@@ -127,7 +127,8 @@ class WorkerCount(RegularLook):
         """Try more workers, or say whether those that are tried help."""
         per_s = (look.done - first.done) / (look.at_s - first.at_s)
         if self._try is None:
-            if workers < self._most and look.at_s >= self._next_s:
+            # Branches are not counted: of workers that do nothing else it could not be said whether more of them help.
+            if per_s > 0 and workers < self._most and look.at_s >= self._next_s:
                 self._move(min(2 * workers, self._most))
                 self._try = _Try(workers, per_s)
             return
@@ -136,7 +137,7 @@ class WorkerCount(RegularLook):
         if busy_s < _BUSY * fewer.workers * passed_s:
             return  # there is less to do by now: nothing can be said
         keeps_up = busy_s < _BUSY * workers * passed_s
-        times = per_s / fewer.per_s if fewer.per_s else np.inf
+        times = per_s / fewer.per_s
         if times >= _HELPS or (keeps_up and times >= 1.0):
             self._rest_s, self._try = _REST_S, None
             self.said = f"{workers} workers do {times:.2f} times what {fewer.workers} did"
