@@ -21,7 +21,7 @@ from tornado.client import (
 from tornado.client.changes import ChangeCollector
 from tornado.client.events import Event
 from tornado.client.operations import Operations
-from tornado.client.steps import Again, Attempts, Break, Call, Failure, Pause, Reply, made
+from tornado.client.steps import SILENCE_S, Again, Attempts, Break, Call, Failure, Pause, Reply, made
 from tornado.command.client import translated
 
 READ = Call("GET", "/v1/loops")
@@ -178,7 +178,19 @@ def test_what_waits_for_a_service_is_patient_anew_when_it_was_back():
     attempts = Attempts(READ, 0.5)
     ended, away = (Failure(kind, "http://x", was_reached=True) for kind in (Break.ENDED, Break.NOT_REACHED))
     assert [attempts.pause_after(one).seconds for one in (ended, away)] == [0.1, 0.2]
-    attempts.renew()
+    attempts.was_told_for(1.5, ended)
     assert [attempts.pause_after(ended).seconds for _ in range(2)] == [0.1, 0.2]
+    attempts.was_told_for(0.5, ended)  # what ends whenever it has begun is not back
     with pytest.raises(Unreachable, match=r"http://x stopped before /v1/loops was at its end.*patience_s"):
         attempts.pause_after(ended)
+
+
+def test_what_hangs_whenever_it_has_begun_takes_patience_however_long_it_was_waited_for():
+    attempts = Attempts(READ, 100.0)
+    silent = Failure(Break.SILENT, "http://x", was_reached=True)
+    for _ in range(3):
+        attempts.was_told_for(SILENCE_S + 0.5, silent)
+        attempts.pause_after(silent)
+    attempts.was_told_for(SILENCE_S + 0.5, silent)
+    with pytest.raises(Unreachable, match=r"nothing came from http://x for 45 s"):
+        attempts.pause_after(silent)

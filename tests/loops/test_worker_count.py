@@ -160,6 +160,8 @@ def test_a_session_that_chooses_keeps_its_answers(tmp_path, monkeypatch):
         seen = set()
 
         def has_moved_there_and_back():
+            # Something that they could do faster, far from what is asked for.
+            loop.insert(np.arange(500, 600), np.arange(501, 601))
             assert loop.query(vertices=[1, 250, 500]).values == exact
             seen.add(session.master.workers)
             return session.service.workers_said()

@@ -339,14 +339,13 @@ def test_a_body_keeps_its_place_until_the_thread_that_has_it_comes_to_its_end(fa
     assert WAITING["push"](client).status_code == 202
 
 
-def test_a_body_that_no_thread_took_gives_its_place_back(fake, open_service, serve):
+def test_a_body_that_no_thread_took_gives_its_place_back(fake, open_service, serve, monkeypatch):
     start_roads(fake)
     client = serve(open_service(fake), edge_requests=1, admission_timeout_s=0.05)
-    admissions = client.server._bulkheads.admissions
-    admissions._late += 100
-    for _ in range(2):
-        assert WAITING["push"](client).json()["code"] == "unresponsive"
-    admissions._late -= 100
+    with monkeypatch.context() as patch:
+        patch.setattr(client.server._bulkheads.admissions, "_count_late", lambda: 100)
+        for _ in range(2):
+            assert WAITING["push"](client).json()["code"] == "unresponsive"
     assert WAITING["push"](client).status_code == 202
 
 

@@ -217,7 +217,7 @@ class Stand:
         with self.start("threads") as service:
             self.ask_first(service)
             load = Load(service, self._pushed, 0)
-            self.spark.go_on()
+            eventually(lambda: self._has_batches(service), timeout_s=300)
             time.sleep(1.0)
             self.spark.stop()
             self.topic.stop()
@@ -228,6 +228,11 @@ class Stand:
             service.signal(signal.SIGKILL)
         self.judge.store()
         self.check_load(load)
+
+    def _has_batches(self, service):
+        """Whether anything of Spark is in; its first batch may take long."""
+        self.spark.go_on()
+        return self.spark.name in self.judge.answer(service.ask())
 
     def _is_all_in(self, service, wanted):
         """Whether that is in and nothing else; a batch of Spark may be on its way for a moment after its query was stopped."""

@@ -1,6 +1,7 @@
 """Addresses of stores, and folders that cannot be one."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,19 @@ from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull, StoreLocked
 from tornado.storage import owner
 from tornado.storage.lmdb_store import LmdbStore
 from tornado.storage.open import open_store
+
+_OPENED_BY_NOBODY = """
+import os, sys
+from pathlib import Path
+from tornado.errors import StoreLocked
+from tornado.storage.lmdb_store import LmdbStore
+if os.geteuid() == 0:
+    os.seteuid(65534)  # root may write anywhere
+try:
+    LmdbStore(Path(sys.argv[1]))
+except StoreLocked as error:
+    print(error)
+"""
 
 
 def test_memory_is_a_store_that_is_not_durable():
@@ -99,17 +113,13 @@ def test_a_folder_that_cannot_be_written_says_so(tmp_path, is_there):
         for path in (tmp_path / "store").iterdir():
             path.chmod(0o444)
     tmp_path.chmod(0o555)
-    as_root = os.geteuid() == 0
-    if as_root:
-        # Root may write anywhere; nobody may not.
-        os.seteuid(65534)
     try:
-        with pytest.raises(StoreLocked, match=r"no permission.*Make the folder writable"):
-            LmdbStore(tmp_path / "store")
+        # In a process of its own: who a process is, all of its threads are.
+        command = [sys.executable, "-c", _OPENED_BY_NOBODY, tmp_path / "store"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     finally:
-        if as_root:
-            os.seteuid(0)
         tmp_path.chmod(0o755)
+    assert re.search(r"no permission.*Make the folder writable", said)
 
 
 def test_a_disk_without_room_for_an_empty_store_is_refused_before_anything_is_made(tmp_path, monkeypatch):

@@ -35,6 +35,8 @@ Result = TypeVar("Result")
 # Of a stream of events; the service says something every 15 s.
 SILENCE_S = 45.0
 
+# Longer than it takes to tell all that is known at the beginning.
+_LASTING_S = 1.0
 _SHORTEST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _REFUSED_FOR_NOW = 429
@@ -210,8 +212,13 @@ class Attempts:
         self._patience_s = patience_s
         self.renew()
 
+    def was_told_for(self, seconds: float, outcome: Reply | Failure) -> None:
+        """Take that events came for so long until this: who goes on after its first words is waited for with patience anew."""
+        if seconds - (SILENCE_S if _is_silence(outcome) else 0.0) >= _LASTING_S:
+            self.renew()
+
     def renew(self) -> None:
-        """Forget the pauses so far: the call was answered."""
+        """Forget the pauses so far."""
         self._waited_s = 0.0
         self._attempt = 0
 

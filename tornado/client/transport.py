@@ -145,12 +145,15 @@ class Connection:
         attempts = Attempts(call, patience_s)
         while True:
             outcome: Reply | Failure = Failure(Break.ENDED, self.url, was_reached=True)
+            first_s: float | None = None
             for told in self._told(call):
                 if isinstance(told, Event):
-                    attempts.renew()
+                    first_s = time.monotonic() if first_s is None else first_s
                     yield told
                 else:
                     outcome = told
+            if first_s is not None:
+                attempts.was_told_for(time.monotonic() - first_s, outcome)
             self._pause(attempts.pause_after(outcome))
             anew()
 
@@ -242,12 +245,15 @@ class AsyncConnection:
         attempts = Attempts(call, patience_s)
         while True:
             outcome: Reply | Failure = Failure(Break.ENDED, self.url, was_reached=True)
+            first_s: float | None = None
             async for told in self._told(call):
                 if isinstance(told, Event):
-                    attempts.renew()
+                    first_s = time.monotonic() if first_s is None else first_s
                     yield told
                 else:
                     outcome = told
+            if first_s is not None:
+                attempts.was_told_for(time.monotonic() - first_s, outcome)
             await self._pause(attempts.pause_after(outcome))
             anew()
 
