@@ -145,9 +145,8 @@ class WorkerCount(RegularLook):
             self._try = replace(fewer, is_doubted=True)  # the load may just have changed
             return
         else:
-            self._move(
-                fewer.workers
-            )  # first: where it cannot be now, it is found again that these do not help
+            # First: where it cannot be now, it is found again that these do not help.
+            self._move(fewer.workers)
             self._try = None
             verb = "does" if fewer.workers == 1 else "do"
             self.said = f"workers do not help: {workers} did {times:.2f} times what {fewer.workers} {verb}"
