@@ -35,6 +35,7 @@ READINGS = {
 PLACES = {
     "tornado/clock.py": "is the clock",
     "tornado/client/transport.py::Connection._pause": "in whatever process asks: waits for a service",
+    "tornado/client/transport.py::_now_s": "in whatever process asks: for how long a service told something",
     "tornado/command/": "the terminal: what it shows, and the processes and signals that it waits for",
     "tornado/engine/fork_server.py::_end_with": "waits for its parent process to end",
     "tornado/engine/spark.py::SparkLauncher._check_slots": "waits for Spark to have its executors",

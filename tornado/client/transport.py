@@ -99,6 +99,10 @@ def _nothing() -> None:
     pass
 
 
+def _now_s() -> float:
+    return time.monotonic()
+
+
 class Connection:
     """One service, asked with blocking calls. To be closed; threads may share it."""
 
@@ -148,12 +152,12 @@ class Connection:
             first_s: float | None = None
             for told in self._told(call):
                 if isinstance(told, Event):
-                    first_s = time.monotonic() if first_s is None else first_s
+                    first_s = _now_s() if first_s is None else first_s
                     yield told
                 else:
                     outcome = told
             if first_s is not None:
-                attempts.was_told_for(time.monotonic() - first_s, outcome)
+                attempts.was_told_for(_now_s() - first_s, outcome)
             self._pause(attempts.pause_after(outcome))
             anew()
 
@@ -248,12 +252,12 @@ class AsyncConnection:
             first_s: float | None = None
             async for told in self._told(call):
                 if isinstance(told, Event):
-                    first_s = time.monotonic() if first_s is None else first_s
+                    first_s = _now_s() if first_s is None else first_s
                     yield told
                 else:
                     outcome = told
             if first_s is not None:
-                attempts.was_told_for(time.monotonic() - first_s, outcome)
+                attempts.was_told_for(_now_s() - first_s, outcome)
             await self._pause(attempts.pause_after(outcome))
             anew()
 

@@ -413,9 +413,10 @@ class ClusterEngine:
         else:
             self._before = None
             self._restored_at = self.clock.monotonic()
-            self.recovered_s = self._restored_at - begun
+            took_s = self._restored_at - begun
+            _log.warning("the loops go on after %.1f s", took_s)
+            self.recovered_s = took_s  # last: whoever hears of it may wait for the next one
             self._waiting.notify()
-            _log.warning("the loops go on after %.1f s", self.recovered_s)
         return None
 
 
