@@ -256,6 +256,31 @@ def test_workers_that_are_lost_behind_a_rescale_are_replaced(place, tmp_path, du
         streamed.check_branch(streamed.loop.fork())
 
 
+def test_a_move_that_begins_when_a_recovery_is_about_to_end_is_not_taken_for_it(place):
+    if place not in REMOTE:
+        pytest.skip("threads are not lost")
+    with master_at(place) as master, Placed(master, "streamed", stream(seed=4)) as streamed:
+        streamed.admit(1000)
+        done, restore = [], master.engine.on_restart
+        mover = threading.Thread(target=lambda: done.append(master.rescale("streamed", 3)))
+
+        def restore_and_have_it_moved():
+            restore()
+            if not mover.ident:
+                losses = master.engine.losses
+                mover.start()
+                eventually(lambda: master.engine.losses > losses)
+
+        master.engine.on_restart = restore_and_have_it_moved
+        lose(master)
+        eventually(lambda: mover.ident)
+        mover.join(WAIT_S)
+        assert done[0].workers == 3
+        assert (master.workers, master.engine.workers) == (3, 3)
+        streamed.admit(1000)
+        streamed.check_branch(streamed.loop.fork())
+
+
 def test_streams_share_their_workers_so_all_are_moved_and_named(moved):
     with Placed(moved, "one", stream(seed=1)) as one, Placed(moved, "other", stream(seed=2)) as other:
         one.admit(700)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any, Protocol
 
 from ..clock import SYSTEM_CLOCK, Clock
@@ -128,6 +129,7 @@ class ClusterEngine:
         self._wanted = workers  # how many the next set of workers has
         self._before: int | None = None  # how many there were, while others are to take their place
         self._not_had: Exception | None = None  # why these could not be had
+        self._turning = Lock()  # between the end of a recovery and a call for the next one
         self._is_watched = False  # whether a connection that breaks means loss
         self._is_open = False  # whether commands are for the present set of workers
         self._given_up: WorkerLost | None = None  # why no others are started
@@ -159,11 +161,12 @@ class ClusterEngine:
         """See `Engine.replace`; one caller at a time."""
         self.await_workers()
         self._launcher.require(workers)
-        before, self._before, self._not_had = self.workers, self.workers, None
-        self._wanted = workers
-        self.recovered_s = None
-        self._restored_at = -math.inf  # these have lived
-        self._lose(f"{workers} workers take the place of {before}")
+        with self._turning:
+            before, self._before, self._not_had = self.workers, self.workers, None
+            self._wanted = workers
+            self.recovered_s = None
+            self._restored_at = -math.inf  # these have lived
+            self._lose(f"{workers} workers take the place of {before}")
         if not self._waiting.wait_for(
             lambda: self.recovered_s is not None or self._given_up is not None, None
         ):
@@ -411,12 +414,16 @@ class ClusterEngine:
             if self._reason is None:  # or the monitor has seen it, and it is counted
                 self._lose(str(error))
         else:
-            self._before = None
-            self._restored_at = self.clock.monotonic()
-            took_s = self._restored_at - begun
-            _log.warning("the loops go on after %.1f s", took_s)
-            self.recovered_s = took_s  # last: whoever hears of it may wait for the next one
+            with self._turning:
+                if (
+                    self._reason is not None
+                ):  # lost again, or to be replaced: the next recovery is the one that counts
+                    return None
+                self._before = None
+                self._restored_at = self.clock.monotonic()
+                took_s = self.recovered_s = self._restored_at - begun
             self._waiting.notify()
+            _log.warning("the loops go on after %.1f s", took_s)
         return None
 
 
