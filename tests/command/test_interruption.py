@@ -53,8 +53,8 @@ def test_the_second_signal_ends_at_once(environment):
 def test_one_wish_that_arrives_twice_is_no_second_one(environment):
     # As `timeout -s INT` does: to the process, and to its group.
     process = _start(environment, "asked.wait(60); time.sleep(1); print('in order', flush=True)")
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGTERM)
+    for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
+        process.send_signal(number)  # both are there when it goes on
     out, _ = process.communicate(timeout=20)
     assert (process.returncode, out) == (0, "in order\n")
 

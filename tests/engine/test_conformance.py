@@ -280,7 +280,9 @@ def test_branches_are_cancelled_stopped_and_capped(master):
         source = {"source": int(chain.src[0])}
         cancelled = streamed.loop.fork(parameters=source)
         cancelled.cancel()
-        assert (cancelled.wait(WAIT_S), cancelled.state) == (True, BranchState.CANCELLED)
+        assert cancelled.wait(WAIT_S)
+        # It may have come to its end before.
+        assert cancelled.state in {BranchState.CANCELLED, BranchState.CONVERGED}
         capped = streamed.loop.fork(parameters=source, max_iterations=1)
         stopped = streamed.loop.fork(parameters=source)
         stopped.wait_cut(WAIT_S)

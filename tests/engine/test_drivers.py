@@ -72,6 +72,8 @@ def test_a_driver_that_is_killed_leaves_no_worker_and_a_store_to_go_on_from(plac
         print(
             f"\n{place}: {len(family)} processes are gone {time.monotonic() - killed:.1f} s after the driver"
         )
+        for line in process.stdout:  # what it said before it was gone
+            said = json.loads(line)
     with open_store(url) as store, Master(store, 3) as master:
         loop = master.start(ShortestPaths(source=SOURCE), "streamed", 64)
         offset = loop.offsets()["edges"]

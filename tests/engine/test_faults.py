@@ -370,6 +370,7 @@ def test_branches_that_run_when_workers_are_given_up_fail(lossy, monkeypatch):
             branch.add_done_callback(lambda branch: told.append(branch.state))
             assert branch.wait(60)
             assert (branch.state, type(branch.error)) == (BranchState.FAILED, WorkerLost)
+        eventually(lambda: len(told) == 3)  # they are told behind who waits
         assert told == [BranchState.FAILED] * 3
 
 

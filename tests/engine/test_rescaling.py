@@ -164,6 +164,7 @@ def test_a_move_does_not_wait_long_for_a_snapshot_where_what_came_in_is_kept(
         streamed.admit(1000)
         streamed.check_branch(streamed.loop.fork())
         streamed.check_main()
+        monkeypatch.setattr(rescaling, "_SNAPSHOT_WITHIN_S", WAIT_S)
         master.rescale("streamed", 1)  # nothing is in its way
         assert streamed.loop.stream.stored.newest_version() > stored
         streamed.check_branch(streamed.loop.fork())

@@ -19,6 +19,7 @@ from tests.kafka.topics import (
     shortest_paths,
     wait_until,
 )
+from tests.promised import within
 from tornado.errors import ConnectionLost, InvalidArgument, QueueFull, SourceLost, TornadoError
 from tornado.ingest.kafka.consumer import PENDING_LIMIT_BYTES
 from tornado.ingest.kafka.ingester import KafkaIngester
@@ -167,7 +168,7 @@ def test_a_broker_that_is_not_there_is_said_within_seconds():
     with shortest_paths() as loop:
         ingester = KafkaIngester(loop, settings, Quarantine(None))
         with pytest.raises(ConnectionLost, match="no Kafka broker answers at") as raised:
-            ingester.start(timeout_s=2)
+            ingester.start(timeout_s=within(2.5))
         assert "tornado doctor --kafka 127.0.0.1:1 --topic edges" in raised.value.hint
         assert ingester.wait(timeout_s=10)
 

@@ -114,7 +114,7 @@ def test_a_permission_that_is_missing_is_named_here_and_where_the_topic_is_read(
             Quarantine(None),
         )
         with pytest.raises(ConnectionLost, match=r"refuses|takes the login"):
-            ingester.start(timeout_s=2.5)
+            ingester.start(timeout_s=within(4.0))
         assert ingester.wait(timeout_s=10)
         broker.allow("anna", name, "read")
         assert all(step.works for step in found(broker.login_address, name, login()))

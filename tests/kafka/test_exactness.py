@@ -52,6 +52,11 @@ def is_read(loop, broker, topic):
     )
 
 
+def named_by(answers):
+    """How many prefixes of the topic."""
+    return len({tuple(sorted(offsets.items())) for offsets, _ in answers})
+
+
 @pytest.mark.parametrize("value_format", ["json", "csv", "arrow"])
 def test_answers_at_random_instants_are_those_of_the_oracle_at_the_offsets_they_name(
     broker, topic, value_format
@@ -63,16 +68,16 @@ def test_answers_at_random_instants_are_those_of_the_oracle_at_the_offsets_they_
     answers = []
     with shortest_paths(workers=2) as loop, pumped(loop, settings_of(broker, name, value_format, **options)):
         with Sending(
-            broker, name, records, seconds=1, value_format=value_format, edges_per_message=7
+            broker, name, records, seconds=60, value_format=value_format, edges_per_message=7
         ) as sending:
-            while sending.is_sending:
+            while sending.is_sending and named_by(answers) <= 10:
                 answers.append(answered(loop))
                 time.sleep(0.02)
         wait_until(is_read(loop, broker, name))
         answers.append(answered(loop))
     rows = replayed(broker, name, value_format)
     assert len(rows) == len(records)
-    assert len({tuple(sorted(offsets.items())) for offsets, _ in answers}) > 5
+    assert named_by(answers) > 5
     for answer in answers:
         check(answer, rows, name)
 
@@ -129,17 +134,20 @@ def test_a_broker_that_is_killed_and_comes_back_changes_nothing(broker, topic):
 
 
 def test_a_client_that_falls_silent_is_replaced(broker, topic, monkeypatch):
-    monkeypatch.setattr(ingester_module, "_SILENCE_LIMIT_S", 2.5)
+    limit_s = 2.5
     name = topic()
     records = stream(300, seed=4)
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name)) as ingester:
-        os.kill(ingester.client_pids[0], signal.SIGSTOP)
-        stopped_s = time.monotonic()
-        sent(broker, name, records)
+        with monkeypatch.context() as patch:  # not for one that begins, which may need as long
+            patch.setattr(ingester_module, "_SILENCE_LIMIT_S", limit_s)
+            os.kill(ingester.client_pids[0], signal.SIGSTOP)
+            stopped_s = time.monotonic()
+            sent(broker, name, records)
+            wait_until(lambda: ingester.restarts)
         wait_until(is_read(loop, broker, name))
         elapsed_s = time.monotonic() - stopped_s
         print(f"exact again {elapsed_s:.2f} s after it fell silent")
-        assert elapsed_s < ingester_module._SILENCE_LIMIT_S + within(EXACT_WITHIN_S)
+        assert elapsed_s < limit_s + within(EXACT_WITHIN_S)
         assert ingester.restarts == 1
         check(answered(loop), replayed(broker, name), name)
 

@@ -157,9 +157,14 @@ def test_workers_elsewhere_say_it_too(compiled_paths):
         assert {holder.operator for holder in found.holders} == {"processor"}
         assert min(holder.time[1] + holder.is_token for holder in found.holders) == found.time[1]
         assert {holder.worker for holder in found.holders} >= {0, 1}
-        branch, seen = loop.fork({"source": 1}), []
-        while not branch.wait(0):
-            seen.append(branch.frontier())
-        assert branch.frontier() == LoopFrontier("", None, ())
+        seen = []
+
+        def both_were_seen():
+            branch = loop.fork({"source": 1})
+            while not branch.wait(0):
+                seen.append(branch.frontier())
+            assert branch.frontier() == LoopFrontier("", None, ())
+            return {one.worker for found in seen for one in found.holders} >= {0, 1}
+
+        eventually(both_were_seen)
         assert {one.operator for found in seen for one in found.holders} == {"processor"}
-        assert {one.worker for found in seen for one in found.holders} >= {0, 1}

@@ -2,7 +2,7 @@
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Timer
+from threading import Event, Thread
 
 import pytest
 
@@ -152,7 +152,12 @@ def test_what_is_interrupted_before_its_turn_is_not_in_and_never_comes_in(commit
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(commit.submit, admission(1), None)
         assert carrier.began.wait(WAIT_S)
-        Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
+
+        def interrupt():
+            eventually(lambda: waiting(commit) == 1)
+            signal.raise_signal(signal.SIGINT)
+
+        Thread(target=interrupt, daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
             commit.submit(admission(2), None)
         carrier.goes_on.set()

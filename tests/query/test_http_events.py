@@ -34,12 +34,21 @@ def ask(client, **fields):
     return client.post("/v1/queries", json={"loop": "roads", **fields}).json()
 
 
+def told_until(response, is_enough, slow):
+    """Return all that is told; the gate opens when enough of it was."""
+    text = ""
+    for line in response.iter_lines():
+        text += f"{line}\n"
+        if is_enough(text):
+            slow.fake.gate.set()
+    return text
+
+
 def test_events_are_progress_and_then_exactly_one_done(slow):
     query = ask(slow, vertices=[3])
-    threading.Timer(0.35, slow.fake.gate.set).start()
-    response = slow.get(f"/v1/queries/{query['id']}/events")
-    assert response.headers["content-type"].startswith("text/event-stream")
-    events = parsed(response.text)
+    with slow.stream("GET", f"/v1/queries/{query['id']}/events") as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        events = parsed(told_until(response, lambda text: text.count("event: progress") == 2, slow))
     assert [name for name, _ in events[:-1]] == ["progress"] * (len(events) - 1)
     assert len(events) > 2
     iterations = [content["iteration"] for _, content in events]
@@ -75,8 +84,8 @@ def test_every_end_is_done_with_its_state(clock, slow, end):
 def test_a_queued_query_is_followed_from_the_queue_to_its_end(slow):
     ask(slow)
     waiting = ask(slow, parameters={"source": 5})
-    threading.Timer(0.15, slow.fake.gate.set).start()
-    events = parsed(slow.get(f"/v1/queries/{waiting['id']}/events").text)
+    with slow.stream("GET", f"/v1/queries/{waiting['id']}/events") as response:
+        events = parsed(told_until(response, lambda text: '"queued"' in text, slow))
     assert events[0][1]["state"] == "queued"
     assert events[-1][1]["state"] == "converged"
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.promised import within
 from tests.query.conftest import start_roads
 from tornado.errors import StoreCorrupt
 from tornado.ingest.interner import Interner
@@ -590,5 +591,5 @@ def test_an_exact_query_adds_little_to_an_instant_branch(fake, open_service, ser
         took.append(time.perf_counter() - began)
     median_ms = sorted(took)[100] * 1000
     # 1.4 ms on an idle machine, two thirds of it the client's; the bound leaves room for a busy one.
-    assert median_ms < 20, f"median round trip {median_ms:.2f} ms"
+    assert median_ms < within(20), f"median round trip {median_ms:.2f} ms"
     assert math.isfinite(median_ms)

@@ -207,7 +207,7 @@ def test_a_table_that_cannot_be_had_is_tried_again_and_reported_once_a_reason(pa
 
 
 def test_whoever_waits_hears_why_it_was_not_renewed(paths, table, keep, monkeypatch):
-    monkeypatch.setattr(kept_results, "_FIRST_PAUSE_S", 60.0)
+    monkeypatch.setattr(kept_results, "_FIRST_PAUSE_S", 600.0)
     kept = keep(on_failure=lambda _: None)
     table.failures = [StoreUnreachable("away")]
     begun = threading.Event()

@@ -203,7 +203,9 @@ def test_who_reads_slowly_misses_events_but_the_newest():
 def test_it_looks_seldom_while_nobody_watches_and_at_once_when_somebody_comes(fake, open_service):
     fake.clock = clock = ManualClock()
     start_roads(fake)
-    observer = Observer(open_service(fake), within_s=1.0)
+    service = open_service(fake)
+    eventually(lambda: clock.waiting() == 1)  # its timer
+    observer = Observer(service, within_s=1.0)
     others = clock.waiting()
     heard = []
 

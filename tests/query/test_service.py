@@ -298,7 +298,7 @@ def test_a_running_branch_takes_nobody_who_came_after_its_cut(fake, slow, open_s
 
 
 def test_a_query_for_another_branch_does_not_wait_for_those_that_wait_for_one_like_theirs(
-    fake, slow, open_service
+    fake, clock, slow, open_service
 ):
     service = open_service(fake)
     alike = [ask(service) for _ in range(3)]
@@ -338,14 +338,16 @@ def test_queries_with_deadlines_far_apart_do_not_share_so_that_none_is_stopped_f
     assert len(slow.branches) == 3
 
 
-def test_cancelling_one_of_a_shared_branch_leaves_the_other_its_answer(fake, slow, open_service):
+def test_cancelling_one_of_a_shared_branch_leaves_the_other_its_answer(fake, clock, slow, open_service):
     service = open_service(fake, branches=1)
     ask(service)
+    eventually(lambda: slow.branches[0]._iteration > 0)  # the delay is that of the next one
     leaving, staying = ask(service, vertices=(3,)), ask(service, vertices=(3,))
-    fake.delay_s = 0.05
+    fake.delay_s = 1.0
     fake.gate.set()
     eventually(lambda: leaving.state is QueryState.RUNNING)
     service.cancel(leaving.id)
+    eventually(lambda: clock.advance(1.0) or staying.state.is_final)
     assert staying.wait(20)
     assert rows(staying) == {3: 3.0}
     assert leaving.state is QueryState.CANCELLED

@@ -3,7 +3,6 @@
 import asyncio
 import math
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -291,8 +290,11 @@ def slow(fake):
 
 def test_progress_iterates_until_the_end(fake, slow):
     handle = slow.query(vertices=[3])
-    threading.Timer(0.2, fake.gate.set).start()
-    looks = list(handle.progress(interval_s=0.02))
+    looks = []
+    for look in handle.progress(interval_s=0.02):
+        looks.append(look)
+        if len(looks) == 3:
+            fake.gate.set()
     assert len(looks) > 3
     assert [look.state for look in looks[:-1]] == [QueryState.RUNNING] * (len(looks) - 1)
     assert looks[-1].state is QueryState.CONVERGED

@@ -8,6 +8,7 @@ import pytest
 
 import tornado
 from apps.sssp import ShortestPaths
+from tests.query.conftest import eventually
 from tornado.errors import InvalidArgument
 from tornado.query import tracing
 
@@ -76,6 +77,9 @@ def test_a_question_is_a_span_inside_its_request_inside_the_trace_of_its_client(
     answer, spans = spans_of(
         exported, served, "POST", "/v1/queries?wait_s=30", json={"loop": "roads", "vertices": [3]}
     )
+    # The answer goes out first.
+    eventually(lambda: any(one.name == "question" for one in exported.get_finished_spans()))
+    spans |= {one.name: one for one in exported.get_finished_spans() if one.name == "question"}
     request, question = spans["POST /v1/queries"], spans["question"]
     assert request.parent.span_id == int(CLIENT, 16)
     assert request.context.span_id in around(question, spans.values())

@@ -197,7 +197,7 @@ def test_a_log_goes_on_behind_a_group_that_nobody_knows_to_be_written(postgres_u
         assert [entry.version for entry in found] == [1, 3]
 
 
-def test_a_lock_that_goes_a_moment_later_is_waited_for(postgres_server, postgres_url):
+def test_a_lock_that_goes_a_moment_later_is_waited_for(postgres_server, postgres_url, monkeypatch):
     """The server notices later than we do that a connection is lost, or who had it killed."""
     with open_store(postgres_url) as store:
         store.write("a", 1, {b"k": b"one"})
@@ -208,6 +208,7 @@ def test_a_lock_that_goes_a_moment_later_is_waited_for(postgres_server, postgres
         store.write("a", 2, {b"k": b"two"})
         later.join()
         assert store.versions("a") == [1, 2]
+        monkeypatch.setattr(postgres, "LOCK_PATIENCE_S", 30.0)  # beside much else a moment is longer
         again = threading.Timer(0.3, store.close)
         again.start()
         with open_store(postgres_url) as next_one:
@@ -238,7 +239,7 @@ def test_a_server_that_is_away_for_a_while_loses_nothing_and_longer_is_an_error(
             with ThreadPoolExecutor(6) as pool:
                 many = [pool.submit(store.write, "a", 3, {b"k": b"three"}) for _ in range(6)]
             assert {type(one.exception()) for one in many} == {StoreUnreachable}
-            assert time.monotonic() - begun_s < within(2.0)  # and not one after the other
+            assert time.monotonic() - begun_s < 4.0  # and not one after the other, which takes longer
         finally:
             postgres_server.start()
         store.write("a", 3, {b"k": b"three"})
