@@ -19,10 +19,11 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import psycopg2
+import psycopg2.errors
 from psycopg2.sql import SQL, Composed, Identifier
 
 from ..errors import InvalidArgument, StoreLocked
-from .postgres import Cursor, connected, label_of, meant
+from .postgres import LOCK_PATIENCE_S, Cursor, connected, label_of, meant
 
 KEPT_SNAPSHOTS: Final = 10_000
 """How many of the newest rows of ``TABLE_snapshots`` are left; a table does not grow for ever."""
@@ -247,15 +248,17 @@ class PostgresResults:
             self._snapshots,
             SQL("number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY{}").format(snapshots),
         )
-        cursor.execute(
-            "SELECT pg_try_advisory_lock(%s | to_regclass(quote_ident(%s))::oid::bigint)",
-            (_LOCK, self._table.string),
-        )
-        if not cursor.fetchall()[0][0]:
+        cursor.execute("SET LOCAL lock_timeout = %s", (f"{LOCK_PATIENCE_S * 1e3:.0f}ms",))
+        try:
+            cursor.execute(
+                "SELECT pg_advisory_lock(%s | to_regclass(quote_ident(%s))::oid::bigint)",
+                (_LOCK, self._table.string),
+            )
+        except psycopg2.errors.LockNotAvailable as error:
             raise StoreLocked(
                 f"the table {self.label} is kept by another service",
                 hint="End that one, or name another table.",
-            )
+            ) from error
         self._require_columns(cursor, self._table, columns, key="vertex")
         self._require_columns(cursor, self._snapshots, _OF_SNAPSHOTS, key="number")
         made = SQL(", ".join(columns[:2]))
