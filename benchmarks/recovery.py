@@ -4,8 +4,8 @@ The real command with shortest paths and PageRank on one stream, a durable store
 then the service is killed with SIGKILL and started again on its log alone, the longest that is let stand; ended, which stores
 a base; and started on that. Both loops are asked as soon as it is ready, and the time counts from before the start until both
 have answered, less what a start on an empty store takes until both answer. Where workers are processes, one is killed, and both loops are
-asked at once. Each of these is done three times, as a start of Spark alone takes seconds more or less, and its median counts. Then changes, half removals, are pushed without a pause while the service is put on 4 workers and on 1. Memory is what all
-of its processes have for themselves (RssAnon), read every 50 ms. Distances are compared with the oracle, bit for bit.
+asked at once. Each of these is done three times, as a start of Spark alone takes seconds more or less, and its median counts. Then
+changes, half removals, are pushed without a pause while the service is put on 4 workers and on 1. Memory is what all of its processes have for themselves (RssAnon), read every 50 ms. Distances are compared with the oracle, bit for bit.
 """  # noqa: D400  # a question
 
 from __future__ import annotations

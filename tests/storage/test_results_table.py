@@ -105,9 +105,8 @@ def test_texts_are_what_they_are(postgres_url):
 def test_after_a_commit_whose_end_nobody_heard_of_all_is_compared(took_place, postgres_url, kept):
     kept.renew([b"1,0.0\n2,5.0\n"], [], snapshot(1))
     real = kept._connection
-    noticed = threading.Timer(
-        0.2, real.close
-    )  # the server does later than we do, and has the lock until then
+    # The server does later than we do, and has the lock until then.
+    noticed = threading.Timer(0.2, real.close)
 
     class Cut:
         def commit(self):

@@ -210,15 +210,14 @@ class Attempts:
     def __init__(self, call: Call, patience_s: float) -> None:
         self._call = call
         self._patience_s = patience_s
-        self.renew()
+        self._begin()
 
     def was_told_for(self, seconds: float, outcome: Reply | Failure) -> None:
         """Take that events came for so long until this: who goes on after its first words is waited for with patience anew."""
         if seconds - (SILENCE_S if _is_silence(outcome) else 0.0) >= _LASTING_S:
-            self.renew()
+            self._begin()
 
-    def renew(self) -> None:
-        """Forget the pauses so far."""
+    def _begin(self) -> None:
         self._waited_s = 0.0
         self._attempt = 0
 

@@ -415,9 +415,8 @@ class ClusterEngine:
                 self._lose(str(error))
         else:
             with self._turning:
-                if (
-                    self._reason is not None
-                ):  # lost again, or to be replaced: the next recovery is the one that counts
+                # Lost again, or to be replaced: the next recovery is the one that counts.
+                if self._reason is not None:
                     return None
                 self._before = None
                 self._restored_at = self.clock.monotonic()
