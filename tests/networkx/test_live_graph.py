@@ -1,6 +1,11 @@
 """A live graph beside networkx: after every edit both answer the same."""
 
+import concurrent.futures.thread as pools
+import gc
 import random
+import subprocess
+import sys
+import threading
 
 import networkx as nx
 import pytest
@@ -172,3 +177,40 @@ def test_weights_of_another_name_than_those_that_were_read_are_refused():
 def test_what_networkx_is_told_is_what_there_is():
     assert get_info()["functions"].keys() == FUNCTIONS.keys()
     assert "tornado" in nx.utils.backends.backends
+
+
+def test_a_graph_that_is_dropped_amid_anything_ends_its_loops_and_waits_for_nobody():
+    before = set(threading.enumerate())
+    live = LiveGraph(nx.path_graph(4))
+    assert nx.core_number(live) == {0: 1, 1: 1, 2: 1, 3: 1}
+    workers = {
+        thread for thread in threading.enumerate() if thread.name.startswith("tornado-worker")
+    } - before
+    assert workers
+    graphs = [live]
+    del live
+    dropping = threading.Thread(target=lambda: (graphs.clear(), gc.collect()), daemon=True)
+    # Whoever submits to a pool has this lock, and may find the graph to be garbage meanwhile.
+    with pools._global_shutdown_lock:
+        dropping.start()
+        dropping.join(60)
+        assert not dropping.is_alive()
+    for worker in workers:
+        worker.join(60)
+        assert not worker.is_alive()
+
+
+def test_a_program_ends_whose_graphs_nobody_closed(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import networkx as nx\n"
+        "from tornado.networkx import LiveGraph\n"
+        "kept = LiveGraph(nx.path_graph(4))\n"
+        "print(nx.core_number(kept), nx.core_number(nx.path_graph(3), backend='tornado'))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "{0: 1, 1: 1, 2: 1, 3: 1} {0: 1, 1: 1, 2: 1}\n"), (
+        ended.stderr
+    )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import math
-import weakref
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,11 +27,13 @@ from ..errors import InvalidArgument
 from ..query.programs import load_program
 from ..query.session import Session
 from ..query.session import open as open_session
+from .abandoned import AbandonedSessions
 
 logger = logging.getLogger(__name__)
 
 _STREAM: Final = "graph"
 _ONE_WORKER_EDGES: Final = 200_000  # below, what workers say to each other costs more than they save
+_SESSIONS: Final = AbandonedSessions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class LiveGraph:
         self._unit = True
         self._loops = 0
         self._session: Session | None = None
-        self._close: Any = None
+        self._number = -1  # of the session, among those that are watched
         self._edits: list[_Edit] = []
         self._new_nodes: list[int] = []
         self._unweighted: LiveGraph | None = None
@@ -333,7 +334,7 @@ class LiveGraph:
             self._unweighted.close()
         self._unweighted = None
         if self._session is not None:
-            self._close()
+            _SESSIONS.close(self._number)
         self._session = None
         self._edits.clear()
         self._new_nodes.clear()
@@ -405,7 +406,7 @@ class LiveGraph:
     def _begun(self, program: Any, app: str) -> Session:
         workers = self._workers or (1 if self.number_of_edges() < _ONE_WORKER_EDGES else None)
         session = self._session = open_session("memory:", workers=workers)
-        self._close = weakref.finalize(self, session.close)
+        self._number = _SESSIONS.watch(self, session)
         stream = session.stream(_STREAM)
         stream.start(program, app)
         stream.add_vertices(np.arange(len(self._nodes)))
