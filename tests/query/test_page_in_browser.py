@@ -337,6 +337,35 @@ def test_fifty_loops_and_ten_thousand_questions_are_shown(fake, open_service, vi
             assert not page.overflows(), view
 
 
+def test_a_view_is_left_while_what_draws_its_charts_is_on_its_way(client, visit):
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page = visit(client.server.url)
+    page.context.route("**/vendor/uplot.js", hold)
+    page.wait_for("up to date")
+    page.show("memory")
+    page.page.get_by_role("img").first.wait_for()
+    while not held:
+        page.page.wait_for_timeout(10)
+    # What a view leaves behind is cleared away with the next frame, which is late where the browser has much to do.
+    page.page.evaluate(
+        "() => { const later = setTimeout; window.requestAnimationFrame = () => 0; "
+        "window.setTimeout = (call, after) => later(call, (after ?? 0) + 1000); }"
+    )
+    page.show("now")
+    while page.page.evaluate("document.querySelector('.plot') !== null"):
+        page.page.wait_for_timeout(10)
+    for route in held:
+        route.continue_()
+    while not page.page.evaluate("'uPlot' in window"):
+        page.page.wait_for_timeout(10)
+    page.page.wait_for_timeout(100)  # what goes wrong is heard of a moment later
+    assert page.faults == []
+
+
 def test_a_page_of_another_version_loads_the_new_one_or_says_so(client, visit):
     page = visit(client.server.url)
     page.wait_for("up to date")

@@ -44,7 +44,7 @@ export function Chart({label, times, series, logs, height = 220, unit = ""}) {
       drawn.current.plot = make(box.current, {series, logs, height: heightOf(height), unit}, newest.current);
     };
     library().then(() => {
-      if (gone) return;
+      if (gone || !box.current) return; // the box goes a moment before what this leaves behind is cleared away
       draw();
       watcher = new ResizeObserver(() => box.current && drawn.current.plot?.setSize({width: box.current.clientWidth, height: heightOf(height)}));
       watcher.observe(box.current);
