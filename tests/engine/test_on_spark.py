@@ -14,6 +14,7 @@ WITHIN_S = 500
 SOAK_WITHIN_S = 5_000
 NAMES = (
     "conformance",
+    "later_workers",
     "faults",
     "drivers",
     "signs_of_life",
@@ -28,7 +29,7 @@ FILES = [f"tests/engine/test_{name}.py" for name in NAMES]
 # that show executors too. The soak has all.
 LOCAL = (
     "exact_at_the_versions or slots or drivers or ends_or_hangs or closing_leaves or durable"
-    " or (real_stream and random-2-1) or learners or strangers_who_talk_to_driver"
+    " or (real_stream and random-2-1) or learners or strangers_who_talk_to_driver or later_workers"
 )
 CLUSTER = "exact_at_the_versions or executor"
 

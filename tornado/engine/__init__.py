@@ -2,6 +2,7 @@
 
 from .cluster import ClusterEngine, Launcher, error_of
 from .engine_contract import Engine, Host, WorkerUse
+from .later_workers import tell as tell_later_workers
 from .member import Member, MemberConfig, Membership, described
 from .processes import ProcessLauncher
 from .simulated_cluster import SimulatedCluster
@@ -31,4 +32,5 @@ __all__ = [
     "WorkerUse",
     "described",
     "error_of",
+    "tell_later_workers",
 ]

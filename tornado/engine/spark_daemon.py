@@ -7,8 +7,10 @@ import os
 
 from pyspark import daemon
 
+from . import later_workers
+
 PRELOADED = "TORNADO_SPARK_PRELOADED"
 
 if __name__ == "__main__":
-    importlib.import_module(os.environ[PRELOADED])
+    later_workers.listen(importlib.import_module(os.environ[PRELOADED]).prepare)
     daemon.manager()

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..engine import Member, MemberConfig, Membership, WireType, described
+from ..engine import Member, MemberConfig, Membership, WireType, described, tell_later_workers
 from ..errors import InvalidArgument
 from ..graph import PartitionMap
 from ..records.edge_batch import EdgeBatch
@@ -35,7 +35,7 @@ from .host import (
     Weigh,
     WorkerHost,
 )
-from .kind import Fields, PlanReader, kind_named, kinds
+from .kind import Fields, PartPlan, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
 from .share import Share
 
@@ -117,13 +117,14 @@ class RemoteWorker:
             case ("blocks", stream, block_bits):
                 post(UseBlocks(stream, block_bits))
             case ("start", loop, stream, kind, fields, *partition):
+                plan = self._reader(kind).plan(fields)
                 post(
                     StartLoop(
                         loop,
                         stream,
-                        self._reader(kind).plan(fields),
+                        plan,
                         PartitionMap.of_fields(self._worker_host.workers, *partition),
-                        on_installed=lambda _: report("installed", loop),
+                        on_installed=lambda _: self._installed(loop, plan),
                         on_refused=lambda _, error: report("refused", loop, described(self._told(error))),
                         on_applied=lambda _, records, held: report("applied", stream, records, held),
                     )
@@ -184,6 +185,12 @@ class RemoteWorker:
         for reader in self._readers.values():
             error = reader.told(error)
         return error
+
+    def _installed(self, loop: int, plan: PartPlan) -> None:
+        self._member.report("installed", loop)
+        preloaded = plan.preloaded()  # compiled by now, if it was not
+        if preloaded is not None:
+            tell_later_workers(plan.kind, *preloaded)
 
     def _recorded(self, number: int, part: BranchPart) -> None:
         for other, found in list(self._branches.items()):

@@ -1,0 +1,62 @@
+"""What workers tell the process that forks them, and what later ones have of it."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tests.engine.places import PLACES, Placed, eventually, master_at, stream
+
+FORKING = textwrap.dedent(
+    """
+    import os, sys, time
+    from tornado.engine import later_workers, tell_later_workers
+
+    told = []
+
+    def load(name, text):
+        if name == "wrong":
+            raise ValueError(name)
+        told.append((name, len(text)))
+
+    def forked(does):
+        pid = os.fork()
+        if not pid:
+            does()
+            os._exit(0)
+        os.waitpid(pid, 0)
+
+    tell_later_workers("nobody", "listens")
+    later_workers.listen(load)
+    forked(lambda: tell_later_workers("wrong", ""))
+    forked(lambda: tell_later_workers("a kernel", "x" * 300_000))
+    forked(lambda: forked(lambda: tell_later_workers("of another process", "")))
+    time.sleep(0.01)
+    print(told, os.listdir(os.environ["TMPDIR"]))
+    """
+)
+
+
+def test_what_a_worker_tells_is_loaded_where_it_was_forked_and_what_fails_there_ends_nothing(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout) == (0, "[('a kernel', 300000)] []\n"), done.stderr
+    assert "ValueError: wrong" in done.stderr
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.startswith("spark:local[")])
+def test_what_spark_forks_later_has_the_kernels_of_loops_that_run(place):
+    def kernels(_):
+        return [name for name in sys.modules if name.startswith("tornado_kernel_")]
+
+    with master_at(place) as master, Placed(master, "loaded", stream()):
+        spark = master.engine._launcher._context
+        eventually(lambda: spark.parallelize([0], 1).flatMap(kernels).collect(), timeout_s=60)

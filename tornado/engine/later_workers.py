@@ -1,0 +1,65 @@
+"""What the process that forks workers loads before it forks later ones: these are there sooner by the time that takes.
+
+A worker leaves what it is in a file, writes the name of that into a pipe, and wakes the process, which waits for whom to fork, with a signal.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+logger = logging.getLogger(__name__)
+
+_VARIABLE: Final = "TORNADO_LATER_WORKERS"  # in workers: the process that forked them, and what they write to
+_ALL_BYTES: Final = 1 << 20  # no pipe has more in it, so what is read are whole lines
+
+
+def listen(load: Callable[..., None]) -> None:
+    """In the process that forks, before it does: have `load` called with what workers tell, on this thread."""
+    reading, writing = os.pipe()
+    for end in (reading, writing):
+        os.set_blocking(end, False)
+    listener = os.getpid()
+    os.environ[_VARIABLE] = f"{listener} {writing}"
+
+    def hear(*_: object) -> None:
+        if os.getpid() != listener:
+            return  # it was forked between a signal and this call
+        with suppress(BlockingIOError):
+            while lines := os.read(reading, _ALL_BYTES):
+                for line in lines.decode().splitlines():
+                    _load(load, Path(line))
+
+    signal.signal(signal.SIGUSR1, hear)
+
+
+def tell(*arguments: Any) -> None:
+    """In a worker: say what later ones will need, numbers and strings."""
+    told = os.environ.get(_VARIABLE)
+    if told is None:
+        return
+    parent, writing = map(int, told.split())
+    if os.getppid() != parent:
+        return
+    with suppress(OSError):  # nobody listens any more, or no disk has room
+        handle, name = tempfile.mkstemp(prefix="tornado-later-workers-")
+        with os.fdopen(handle, "w") as file:
+            json.dump(arguments, file)
+        os.write(writing, f"{name}\n".encode())
+        os.kill(parent, signal.SIGUSR1)
+
+
+def _load(load: Callable[..., None], file: Path) -> None:
+    try:
+        arguments = json.loads(file.read_text())
+        file.unlink()
+        load(*arguments)
+    except Exception:
+        logger.exception("not loaded for later workers")
