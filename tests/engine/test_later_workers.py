@@ -19,6 +19,9 @@ FORKING = textwrap.dedent(
     def load(name, text):
         if name == "wrong":
             raise ValueError(name)
+        if name == "slow":
+            told.append("begins")
+            time.sleep(0.5)
         told.append((name, len(text)))
 
     def forked(does):
@@ -28,15 +31,18 @@ FORKING = textwrap.dedent(
             os._exit(0)
         os.waitpid(pid, 0)
 
-    tell_later_workers("nobody", "listens")
+    tell_later_workers("nobody listens", lambda: sys.exit("asked in vain"))
     later_workers.listen(load)
-    forked(lambda: tell_later_workers("wrong", ""))
-    forked(lambda: tell_later_workers("a kernel", "x" * 300_000))
-    forked(lambda: forked(lambda: tell_later_workers("of another process", "")))
+    forked(lambda: tell_later_workers("wrong", lambda: [""]))
+    forked(lambda: tell_later_workers("needs nothing", lambda: None))
+    forked(lambda: [tell_later_workers(name, lambda: [""]) for name in ("slow", "behind")])
+    forked(lambda: tell_later_workers("a kernel", lambda: ["x" * 300_000]))
+    forked(lambda: forked(lambda: tell_later_workers("of another process", lambda: [""])))
     time.sleep(0.01)
     print(told, os.listdir(os.environ["TMPDIR"]))
     """
 )
+LOADED = ["begins", ("slow", 0), ("behind", 0), ("a kernel", 300_000)]
 
 
 def test_what_a_worker_tells_is_loaded_where_it_was_forked_and_what_fails_there_ends_nothing(tmp_path):
@@ -48,7 +54,7 @@ def test_what_a_worker_tells_is_loaded_where_it_was_forked_and_what_fails_there_
         check=False,
         env=os.environ | {"TMPDIR": str(tmp_path)},
     )
-    assert (done.returncode, done.stdout) == (0, "[('a kernel', 300000)] []\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{LOADED} []\n"), done.stderr
     assert "ValueError: wrong" in done.stderr
 
 

@@ -214,3 +214,25 @@ def test_a_program_ends_whose_graphs_nobody_closed(tmp_path):
     assert (ended.returncode, ended.stdout) == (0, "{0: 1, 1: 1, 2: 1, 3: 1} {0: 1, 1: 1, 2: 1}\n"), (
         ended.stderr
     )
+
+
+def test_a_forked_process_ends_and_leaves_the_loops_to_the_one_that_has_them(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys\n"
+        "import networkx as nx\n"
+        "from tornado.networkx import LiveGraph, live_graph\n"
+        "kept = LiveGraph(nx.path_graph(4))\n"
+        "nx.core_number(kept)\n"
+        "closing = live_graph._SESSIONS._closing\n"
+        "closing.acquire()  # as when a session is closed just now\n"
+        "if not (child := os.fork()):\n"
+        "    sys.exit(3)\n"
+        "status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n"
+        "closing.release()\n"
+        "print(status, nx.core_number(kept))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "3 {0: 1, 1: 1, 2: 1, 3: 1}\n"), ended.stderr

@@ -37,10 +37,6 @@ class Launcher(Protocol):
         """Start a worker for each configuration; it comes to the driver by itself."""
         ...
 
-    def prepare(self, *arguments: Any) -> None:
-        """Have what is launched later load, while it starts, what it will need; numbers and strings."""
-        ...
-
     def ended(self) -> str | None:
         """What ended by itself, in words; None where all that were started run."""
         ...
@@ -220,10 +216,6 @@ class ClusterEngine:
         if failure is not None:
             raise error_of(failure)
         return reply
-
-    def prepare(self, *arguments: Any) -> None:
-        """See `Launcher.prepare`."""
-        self._launcher.prepare(*arguments)
 
     def use(self) -> list[WorkerUse]:
         """See `Engine.use`."""

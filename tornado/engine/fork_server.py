@@ -1,9 +1,9 @@
 """A process with one thread that has everything imported, and compiled code loaded, and forks workers of itself in no time.
 
-``python -m tornado.engine.fork_server MODULE``, where the module has ``serve(config)`` and ``prepare(*arguments)``. Requests come
-as lines of standard input, JSON: ``{"launch": [config, …]}``, ``{"prepare": [argument, …]}``, ``{"kill": true}``. Lines of
-standard output say what became of them: ``{"started": [pid, …]}``, ``{"killed": true}``, and ``{"ended": [index, pid, status]}``
-whenever a worker ends. The end of standard input is the end of it and of its workers.
+``python -m tornado.engine.fork_server MODULE``, where the module has ``serve(config)`` and ``prepare(*arguments)``, which is called
+with what workers tell (`later_workers.py`). Requests come as lines of standard input, JSON: ``{"launch": [config, …]}``,
+``{"kill": true}``. Lines of standard output say what became of them: ``{"started": [pid, …]}``, ``{"killed": true}``, and
+``{"ended": [index, pid, status]}`` whenever a worker ends. The end of standard input is the end of it and of its workers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 from types import ModuleType
 from typing import Any
 
+from . import later_workers
 from .member import MemberConfig, kill_all
 
 _ORPHAN_S = 0.5
@@ -53,9 +54,7 @@ class ForkServer:
         self._kill()
 
     def _obey(self, request: dict[str, Any]) -> None:
-        if "prepare" in request:
-            self._module.prepare(*request["prepare"])
-        elif "launch" in request:
+        if "launch" in request:
             _say({"started": [self._fork(config) for config in request["launch"]]})
         elif "kill" in request:
             self._kill()
@@ -109,4 +108,6 @@ def _end_with(server: int) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal's group; the driver says when to stop
-    ForkServer(importlib.import_module(sys.argv[1])).run()
+    workers = importlib.import_module(sys.argv[1])
+    later_workers.listen(workers.prepare)
+    ForkServer(workers).run()

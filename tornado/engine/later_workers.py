@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -32,26 +32,30 @@ def listen(load: Callable[..., None]) -> None:
     def hear(*_: object) -> None:
         if os.getpid() != listener:
             return  # it was forked between a signal and this call
-        with suppress(BlockingIOError):
-            while lines := os.read(reading, _ALL_BYTES):
-                for line in lines.decode().splitlines():
-                    _load(load, Path(line))
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])  # none is called amid another
+        try:
+            with suppress(BlockingIOError):
+                while lines := os.read(reading, _ALL_BYTES):
+                    for line in lines.decode().splitlines():
+                        _load(load, Path(line))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     signal.signal(signal.SIGUSR1, hear)
 
 
-def tell(*arguments: Any) -> None:
-    """In a worker: say what later ones will need, numbers and strings."""
+def tell(kind: str, needs: Callable[[], Sequence[Any] | None]) -> None:
+    """In a worker: say what later ones of a kind need, numbers and strings; nothing where they need none or nobody listens."""
     told = os.environ.get(_VARIABLE)
     if told is None:
         return
     parent, writing = map(int, told.split())
-    if os.getppid() != parent:
+    if os.getppid() != parent or (needed := needs()) is None:
         return
     with suppress(OSError):  # nobody listens any more, or no disk has room
         handle, name = tempfile.mkstemp(prefix="tornado-later-workers-")
         with os.fdopen(handle, "w") as file:
-            json.dump(arguments, file)
+            json.dump([kind, *needed], file)
         os.write(writing, f"{name}\n".encode())
         os.kill(parent, signal.SIGUSR1)
 

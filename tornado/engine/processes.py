@@ -27,7 +27,7 @@ class ProcessLauncher:
     Parameters
     ----------
     module
-        What a worker runs: a module with ``serve(config)`` and ``prepare(…)``.
+        What a worker runs, as `fork_server.py` has it.
     """
 
     def __init__(self, module: str) -> None:
@@ -35,7 +35,6 @@ class ProcessLauncher:
         self._server: subprocess.Popen[bytes] | None = None
         self._answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._ended: str | None = None
-        self._prepared: list[Any] = []
 
     def launch(self, configs: Sequence[MemberConfig]) -> None:
         """See `Launcher.launch`."""
@@ -43,12 +42,6 @@ class ProcessLauncher:
             self._start_server()
         self._ended = None
         self._request({"launch": [asdict(config) for config in configs]}, "started", _STARTS_WITHIN_S)
-
-    def prepare(self, *arguments: Any) -> None:
-        """See `Launcher.prepare`."""
-        if list(arguments) not in self._prepared:
-            self._prepared.append(list(arguments))
-            self._tell({"prepare": arguments})
 
     def ended(self) -> str | None:
         """See `Launcher.ended`."""
@@ -93,8 +86,6 @@ class ProcessLauncher:
         threading.Thread(
             target=self._listen, args=(server, self._answers), name="tornado-fork-server", daemon=True
         ).start()
-        for arguments in self._prepared:
-            self._tell({"prepare": arguments})
 
     def _listen(self, server: subprocess.Popen[bytes], answers: SimpleQueue[dict[str, Any]]) -> None:
         assert server.stdout is not None

@@ -147,9 +147,6 @@ class SimulatedCluster:
         self._old += [member for member in self.members if member.is_alive or member.has_sent()]
         self.members = [SimulatedWorker(self, config, self._serve, self._types) for config in configs]
 
-    def prepare(self, *arguments: Any) -> None:
-        """See `Launcher.prepare`: everything is loaded."""
-
     def ended(self) -> str | None:
         """See `Launcher.ended`; it takes a while until it is known."""
         for member in self.members:

@@ -73,9 +73,6 @@ class SparkLauncher:
         )
         self._job.start()
 
-    def prepare(self, *arguments: Any) -> None:
-        """See `Launcher.prepare`: Spark starts its Pythons by itself."""
-
     def ended(self) -> str | None:
         """See `Launcher.ended`."""
         job = self._job

@@ -294,12 +294,10 @@ class RemoteHost:
         return self._engine.ask(self.index, request)
 
     def prepare(self, plan: PartPlan) -> None:
-        """See `LoopHost`: have the worker fetch what the plan requires, and those to come load what they will need."""
-        required, preloaded = plan.required(), plan.preloaded()
+        """See `LoopHost`: have the worker fetch what the plan requires."""
+        required = plan.required()
         if required is not None:
             self.ask(("require", plan.kind, required))
-        if preloaded is not None:
-            self._engine.prepare(plan.kind, *preloaded)
 
     def post(self, command: Command) -> None:
         """Send a command; from any thread, under the master's lock where order matters."""

@@ -188,9 +188,7 @@ class RemoteWorker:
 
     def _installed(self, loop: int, plan: PartPlan) -> None:
         self._member.report("installed", loop)
-        preloaded = plan.preloaded()  # compiled by now, if it was not
-        if preloaded is not None:
-            tell_later_workers(plan.kind, *preloaded)
+        tell_later_workers(plan.kind, plan.preloaded)  # compiled by now, if it was not
 
     def _recorded(self, number: int, part: BranchPart) -> None:
         for other, found in list(self._branches.items()):

@@ -10,20 +10,14 @@ from __future__ import annotations
 import atexit
 import itertools
 import logging
+import os
 import threading
 import weakref
 from queue import SimpleQueue
-from typing import Protocol
+
+from ..query.session import Session
 
 logger = logging.getLogger(__name__)
-
-
-class Closable(Protocol):
-    """What can be closed, more than once."""
-
-    def close(self) -> None:
-        """End it."""
-        ...
 
 
 class AbandonedSessions:
@@ -31,19 +25,19 @@ class AbandonedSessions:
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
-        self._open: dict[int, Closable] = {}
+        self._open: dict[int, Session] = {}
         self._abandoned: SimpleQueue[int] = SimpleQueue()  # may be put to amid a put of the same thread
         self._starting = threading.Lock()
         self._closing = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def watch(self, owner: object, session: Closable) -> int:
+    def watch(self, owner: object, session: Session) -> int:
         """Have a session closed soon after its owner is garbage, by another thread; return its number here."""
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="tornado-abandoned", daemon=True)
                 self._thread.start()
-                atexit.register(self._close_all)
+                atexit.register(self._close_all, os.getpid())
         number = next(self._numbers)
         self._open[number] = session
         weakref.finalize(owner, self._abandoned.put, number).atexit = False
@@ -64,7 +58,9 @@ class AbandonedSessions:
                 except Exception:
                     logger.exception("a session that nobody closed could not be closed")
 
-    def _close_all(self) -> None:
+    def _close_all(self, process: int) -> None:
+        if os.getpid() != process:
+            return  # it was forked of the one whose sessions these are, perhaps while the lock was held
         with self._closing:  # also what the thread is at
             for number in list(self._open):
                 self.close(number)
