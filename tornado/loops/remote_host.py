@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from ..engine import ClusterEngine, error_of
 from ..errors import WorkerLost
-from ..records.point_batch import PointBatch
-from ..records.point_schema import Points
 from ..timely import Holder
 from ..value_types import Ids, Mask, ValueArray, Worst
 from .host import (
@@ -38,6 +36,7 @@ from .host import (
 )
 from .kind import PartPlan
 from .part import PartStatistics, Traffic
+from .sent_records import sent_records
 from .surroundings import Surroundings
 from .values import Floats
 from .ways import WaySteps
@@ -303,12 +302,8 @@ class RemoteHost:
         """Send a command; from any thread, under the master's lock where order matters."""
         match command:
             case Admit(stream, share) if stream in self._applied:  # not one that could not be restored
-                batch = share.batch
-                points = _fields_of(batch.points) if isinstance(batch, PointBatch) else None
-                columns = batch.columns().values()
-                self.send(
-                    ("admit", stream, share.version, share.is_both_ways, share.mentioned, points, *columns)
-                )
+                records = sent_records(share.batch)
+                self.send(("admit", stream, share.version, share.is_both_ways, share.mentioned, *records))
             case Fork():
                 start = self._starts.get(command.loop)
                 if start is None:
@@ -403,8 +398,3 @@ class RemoteHost:
                 self._failures.append((loop, branch, error_of(error)))
             case ("idle",):
                 self._engine.notify()
-
-
-def _fields_of(points: Points) -> tuple[object, ...]:
-    """What a worker needs of a declaration; the names of features it does not."""
-    return points.features, points.sparse, points.value_type.name

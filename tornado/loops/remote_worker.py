@@ -5,7 +5,7 @@ Launchers know this module by its name: `serve` is a worker's life.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any, cast
 
@@ -14,10 +14,6 @@ import numpy as np
 from ..engine import Member, MemberConfig, Membership, WireType, described, tell_later_workers
 from ..errors import InvalidArgument
 from ..graph import PartitionMap
-from ..records.edge_batch import EdgeBatch
-from ..records.point_batch import PointBatch
-from ..records.point_schema import Points
-from ..records.record_batch import RecordBatch
 from .host import (
     Admit,
     Adopt,
@@ -37,6 +33,7 @@ from .host import (
 )
 from .kind import Fields, PartPlan, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
+from .sent_records import received_records
 from .share import Share
 
 WIRE_TYPES: tuple[WireType, ...] = tuple(one for kind in kinds() for one in kind.wire_types())
@@ -65,8 +62,9 @@ class RemoteWorker:
         """Take a command of `RemoteHost`; on the listener's thread."""
         post, report = self._worker_host.post, self._member.report
         match command:
-            case ("admit", stream, version, is_both_ways, mentioned, points, *columns):
-                share = Share(version, _batch_of(points, columns), mentioned, is_both_ways=is_both_ways)
+            case ("admit", stream, version, is_both_ways, mentioned, *records):
+                batch = received_records(tuple(records))
+                share = Share(version, batch, mentioned, is_both_ways=is_both_ways)
                 post(Admit(stream, share))
             case ("fork", loop, number, kind, fields, fresh, max_iterations, *reads):
                 reads_edges, reads_points, reads_ways = reads
@@ -262,11 +260,3 @@ def serve(config: MemberConfig) -> None:
 def prepare(kind: str, *fields: object) -> None:
     """Load what workers that are forked of this process will need; see `PartPlan.preloaded`."""
     kind_named(kind).preload(*fields)
-
-
-def _batch_of(points: tuple[Any, ...] | None, columns: Sequence[Any]) -> RecordBatch:
-    """The batch that has these columns: of points that are so declared, or of edges."""
-    if points is None:
-        return EdgeBatch(*columns)
-    kind = PointBatch.kind_of(Points(*points))
-    return kind.of_columns(dict(zip(kind.schema.names, columns, strict=True)))
