@@ -2,7 +2,16 @@
 
 from .edge_reader import EdgeReader
 from .evolving_graph import EvolvingGraph, GraphStatistics
+from .near_sources import by_near_sources
 from .partition import PartitionMap, pages_of
 from .placed_vertices import PlacedVertices
 
-__all__ = ["EdgeReader", "EvolvingGraph", "GraphStatistics", "PartitionMap", "PlacedVertices", "pages_of"]
+__all__ = [
+    "EdgeReader",
+    "EvolvingGraph",
+    "GraphStatistics",
+    "PartitionMap",
+    "PlacedVertices",
+    "by_near_sources",
+    "pages_of",
+]

@@ -67,6 +67,50 @@ def make_rows(graph, identifiers):
         row_of(graph, identifiers[i])
 
 
+@nb.njit(cache=True, nogil=True)
+def move_by_sources(
+    sources,
+    targets,
+    weights,
+    operations,
+    least,
+    shift,
+    following,
+    to_sources,
+    to_targets,
+    to_weights,
+    to_operations,
+):
+    """Copy records to where those of near sources are together, which keeps the order of records that have the same: a counting sort.
+
+    Parameters
+    ----------
+    sources, targets : int64[n]
+        Ids; only read, as `weights` and `operations`.
+    weights : float64[n]
+    operations : int8[n]
+    least, shift : int
+        Sources are near that are the same in all but the lowest `shift` bits of what they are above the `least` of them.
+    following : int32[m]
+        Zeros, and two more than the greatest such number; written.
+    to_sources, to_targets, to_weights, to_operations
+        Of the same types; written.
+    """
+    first, bits = np.uint64(least), np.uint64(shift)  # the distance of two ids has 64 bits
+    for i in range(sources.size):
+        following[np.int64((np.uint64(sources[i]) - first) >> bits) + 1] += 1
+    for place in range(1, following.size):
+        following[place] += following[place - 1]
+    for i in range(sources.size):
+        near = np.int64((np.uint64(sources[i]) - first) >> bits)
+        place = following[near]
+        following[near] = place + 1
+        to_sources[place] = sources[i]
+        to_targets[place] = targets[i]
+        to_weights[place] = weights[i]
+        to_operations[place] = operations[i]
+
+
 @nb.njit(cache=True)
 def write_delta(graph, sign, producer, consumer, weight, born):
     """Tell the loops on this graph of an edge that came or went."""

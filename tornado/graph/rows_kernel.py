@@ -7,8 +7,14 @@ partition map (`partition.PartitionMap`): a table from buckets of ids to workers
 import numba as nb
 import numpy as np
 
-from ..columns import columns_like
+from ..columns import columns_like, prefetch
 from .graph_columns import BLOCK_BITS, BUCKET_SHIFT, BUCKETS, ROWS, TABLE_MASK
+
+_IDS_AHEAD, _ROWS_AHEAD, _LISTS_AHEAD = (
+    24,
+    12,
+    4,
+)  # vertices before their turn: each needs what the one before it brought
 
 
 @nb.njit(cache=True)
@@ -48,6 +54,34 @@ def place_row(ids, table, mask, row):
     while table[np.int64(slot)] != 0:
         slot = (slot + np.uint64(1)) & np.uint64(mask)
     table[np.int64(slot)] = row + 1
+
+
+@nb.njit(cache=True)
+def table_slot(graph, identifiers, place):
+    """Where the table is looked at first for the id at a place, or for the last one."""
+    identifier = identifiers[min(place, identifiers.size - 1)]
+    return np.int64(hash_id(identifier) & np.uint64(graph.counters[TABLE_MASK]))
+
+
+@nb.njit(cache=True)
+def probable_row(graph, identifiers, place):
+    """The row of the id at a place, or of the last one; another where the table has that first. For fetching memory ahead."""
+    return max(np.int64(0), np.int64(graph.table[table_slot(graph, identifiers, place)]) - 1)
+
+
+@nb.njit(cache=True)
+def fetch_named(graph, identifiers, place):
+    """Have memory fetched of the ids behind a place, which are looked up in turn: places in the table, rows, and beginnings of lists.
+
+    Returns the row of which the caller may have fetched what its loop has of it.
+    """
+    prefetch(graph.table, table_slot(graph, identifiers, place + _IDS_AHEAD))
+    row = probable_row(graph, identifiers, place + _ROWS_AHEAD)
+    prefetch(graph.ids, row)
+    next_list = graph.out_start[probable_row(graph, identifiers, place + _LISTS_AHEAD)]
+    prefetch(graph.edge_consumer, next_list)
+    prefetch(graph.edge_weight, next_list)
+    return row
 
 
 @nb.njit(cache=True)

@@ -9,6 +9,7 @@ import numpy as np
 from .edge_reader import EdgeReader
 from .evolving_graph import EvolvingGraph
 from .graph_module import graph_module
+from .near_sources import by_near_sources
 from .partition import PartitionMap, pages_of
 
 
@@ -22,6 +23,7 @@ def warm_graph() -> None:
     pages_of(ids, 2)
     graph.mention(ids)
     graph.make_rows(ids + 2)
+    by_near_sources(ids, ids, np.ones(2), np.ones(2, np.int8))
     graph.apply(ids[:1], ids[1:], weights, np.ones(1, np.int8), 0, 1)
     graph.begin_reverse()
     graph.apply(ids[:1], ids[1:], weights, np.ones(1, np.int8), 0, 1)

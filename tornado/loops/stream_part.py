@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph import EvolvingGraph, PartitionMap
+from ..graph import EvolvingGraph, PartitionMap, by_near_sources
 from ..graph.graph_columns import EDGES
 from ..points import EvolvingPoints
 from ..records.edge_batch import EdgeBatch
@@ -295,7 +295,9 @@ class StreamPart:
             is_large = len(batch) >= _IN_BULK and _DENSE * len(batch) >= self.graph.rows
             self._is_growing = is_large and 4 * int(np.count_nonzero(batch.op == INSERT)) >= 3 * len(batch)
             if is_large:
-                share.batch = batch = _by_sources(batch)
+                share.batch = batch = EdgeBatch(
+                    *by_near_sources(batch.src, batch.dst, batch.weight, batch.op)
+                )
         if len(share.mentioned):
             self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
@@ -339,14 +341,3 @@ class StreamPart:
     def _wake(self) -> None:
         for reader in self._readers:
             reader.activate()
-
-
-def _by_sources(batch: EdgeBatch) -> EdgeBatch:
-    """Return the records with those of near sources together: lists that are made and looked at one after another lie side by side.
-
-    Records of the same edge stay in their order, which is all that their meaning depends on.
-    """
-    least = int(batch.src.min())
-    spread = max(0, (int(batch.src.max()) - least).bit_length() - 16)
-    # Of 16 bits, which are sorted in one pass.
-    return batch.take(np.argsort(((batch.src - least) >> spread).astype(np.uint16), kind="stable"))

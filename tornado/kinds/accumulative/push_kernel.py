@@ -12,9 +12,9 @@ import numba as nb
 import numpy as np
 
 from ...columns import prefetch
-from ...graph.graph_columns import ANY_VERSION, DELTAS, ROWS, TABLE_MASK
+from ...graph.graph_columns import ANY_VERSION, DELTAS, ROWS
 from ...graph.graves_kernel import grave_at
-from ...graph.rows_kernel import hash_id
+from ...graph.rows_kernel import fetch_named
 from .loop_columns import (
     ABSOLUTE,
     CURSOR_CHANGE,
@@ -65,7 +65,6 @@ _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
 _EDGES_AHEAD = 16
 _QUEUED_AHEAD = 4  # in the queue, what there is of them
 _LISTS_AHEAD = 2  # and the beginnings of their lists
-_IDS_AHEAD, _ROWS_AHEAD = 24, 12  # messages
 ROW_COST = 8  # fuel for a row or a message, beside the edges it makes the loop visit
 
 
@@ -318,16 +317,11 @@ def receive(graph, loop, parameters, sender, kinds, identifiers, values, numbers
     It may end with a cursor in the middle of a list: who calls it comes again before anything behind the messages counts.
     """
     i = first
-    mask = np.uint64(graph.counters[TABLE_MASK])
     while True:
         fuel = run_cursor(graph, loop, parameters, fuel)
         if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
             return i
-        # What the look at a row needs, and before it what says which row that is.
-        prefetch(graph.table, np.int64(hash_id(identifiers[min(i + _IDS_AHEAD, kinds.size - 1)]) & mask))
-        ahead = identifiers[min(i + _ROWS_AHEAD, kinds.size - 1)]
-        row = max(0, np.int64(graph.table[np.int64(hash_id(ahead) & mask)]) - 1)
-        prefetch(graph.ids, row)
+        row = fetch_named(graph, identifiers, i)
         prefetch(loop.heard, row)
         prefetch(loop.packed, row)
         receive_one(graph, loop, parameters, sender, kinds[i], identifiers[i], values[i], numbers[i])

@@ -5,7 +5,7 @@ import numpy as np
 
 from ...columns import prefetch
 from ...graph.graph_columns import ANY_VERSION, DELTAS, ROWS, SEQUENCE
-from ...graph.rows_kernel import reverse_of
+from ...graph.rows_kernel import fetch_named, reverse_of
 from ...protocol.session_kernel import CLOCK, OPEN_RECORDS, open_session, push_if_ready, withdraw
 from ..directions_kernel import consumers_here, hears_back
 from .loop_columns import (
@@ -201,6 +201,7 @@ def receive(graph, session, loop, parameters, sender, kinds, identifiers, values
     while True:
         fuel = drain(graph, session, loop, parameters, fuel)
         while i < kinds.size and fuel > 0 and kinds[i] == UPDATE:
+            prefetch(loop.flags, fetch_named(graph, identifiers, i))
             if synchronous and least_pending(loop) <= min(numbers[i], loop.counters[CAP]):
                 return i  # this worker's own round of that iteration comes first
             cost = take_short_update(
@@ -219,6 +220,7 @@ def receive(graph, session, loop, parameters, sender, kinds, identifiers, values
             i += 1
         if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
             return i
+        prefetch(loop.flags, fetch_named(graph, identifiers, i))
         receive_one(
             graph,
             session,

@@ -226,6 +226,7 @@ def scan_out_list(graph, session, loop, fuel):
         offer_along(graph, session, loop, producer, number, first + position, first + stop, latest)
     else:
         for slot in range(first + position, first + stop):
+            prefetch(loop.flags, np.int64(graph.edge_consumer[slot + _EDGES_AHEAD]))  # see `offer_along`
             born = graph.edge_born[slot]
             if born <= version:
                 visit_out_edge(
