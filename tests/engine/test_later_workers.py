@@ -19,8 +19,9 @@ FORKING = textwrap.dedent(
     def load(name, text):
         if name == "wrong":
             raise ValueError(name)
+        told.append(("begins", name))
         if name == "slow":
-            told.append("begins")
+            forked(lambda: tell_later_workers("meanwhile", lambda: [""]))
             time.sleep(0.5)
         told.append((name, len(text)))
 
@@ -32,17 +33,24 @@ FORKING = textwrap.dedent(
         os.waitpid(pid, 0)
 
     tell_later_workers("nobody listens", lambda: sys.exit("asked in vain"))
-    later_workers.listen(load)
+    later_workers.listen(load, quiet_s=1.0)
     forked(lambda: tell_later_workers("wrong", lambda: [""]))
     forked(lambda: tell_later_workers("needs nothing", lambda: None))
-    forked(lambda: [tell_later_workers(name, lambda: [""]) for name in ("slow", "behind")])
+    forked(lambda: tell_later_workers("slow", lambda: [""]))
+    assert not told  # at once
     forked(lambda: tell_later_workers("a kernel", lambda: ["x" * 300_000]))
     forked(lambda: forked(lambda: tell_later_workers("of another process", lambda: [""])))
-    time.sleep(0.01)
+    for _ in range(200):
+        if len(told) < 6:
+            time.sleep(0.05)
     print(told, os.listdir(os.environ["TMPDIR"]))
     """
 )
-LOADED = ["begins", ("slow", 0), ("behind", 0), ("a kernel", 300_000)]
+LOADED = [
+    *[("begins", "slow"), ("slow", 0)],
+    *[("begins", "a kernel"), ("a kernel", 300_000)],
+    *[("begins", "meanwhile"), ("meanwhile", 0)],
+]
 
 
 def test_what_a_worker_tells_is_loaded_where_it_was_forked_and_what_fails_there_ends_nothing(tmp_path):

@@ -1,6 +1,7 @@
 """What the process that forks workers loads before it forks later ones: these are there sooner by the time that takes.
 
-A worker leaves what it is in a file, writes the name of that into a pipe, and wakes the process, which waits for whom to fork, with a signal.
+A worker leaves what it is in a file, writes the name of that into a pipe, and wakes the process, which waits for whom to fork, with a
+signal. That loads it some seconds later: workers that just began have a graph to load, and need the processors.
 """
 
 from __future__ import annotations
@@ -19,20 +20,34 @@ logger = logging.getLogger(__name__)
 
 _VARIABLE: Final = "TORNADO_LATER_WORKERS"  # in workers: the process that forked them, and what they write to
 _ALL_BYTES: Final = 1 << 20  # no pipe has more in it, so what is read are whole lines
+_QUIET_S: Final = 5.0
 
 
-def listen(load: Callable[..., None]) -> None:
-    """In the process that forks, before it does: have `load` called with what workers tell, on this thread."""
+def listen(load: Callable[..., None], *, quiet_s: float = _QUIET_S) -> None:
+    """In the process that forks, before it does: have `load` called with what workers tell, on this thread.
+
+    Parameters
+    ----------
+    load
+        Called with the kind and what is needed.
+    quiet_s
+        For how many seconds nothing has been told then.
+    """
     reading, writing = os.pipe()
     for end in (reading, writing):
         os.set_blocking(end, False)
     listener = os.getpid()
     os.environ[_VARIABLE] = f"{listener} {writing}"
 
+    # Either may be called in a process that was forked between the signal and the call.
     def hear(*_: object) -> None:
+        if os.getpid() == listener:
+            signal.setitimer(signal.ITIMER_REAL, quiet_s)
+
+    def load_all(*_: object) -> None:
         if os.getpid() != listener:
-            return  # it was forked between a signal and this call
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])  # none is called amid another
+            return
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])  # none is called amid another
         try:
             with suppress(BlockingIOError):
                 while lines := os.read(reading, _ALL_BYTES):
@@ -42,6 +57,7 @@ def listen(load: Callable[..., None]) -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     signal.signal(signal.SIGUSR1, hear)
+    signal.signal(signal.SIGALRM, load_all)
 
 
 def tell(kind: str, needs: Callable[[], Sequence[Any] | None]) -> None:
