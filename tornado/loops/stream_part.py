@@ -24,6 +24,7 @@ from ..records.point_schema import Points
 from .share import Share
 
 _RECORDS_ALONE = 1 << 13  # applied in one activation, some milliseconds
+_RECORDS_OF_A_BASE = 1 << 16  # nobody has a branch meanwhile, or hears of them one by one
 _RECORDS_BESIDE_BRANCHES = (
     1 << 9
 )  # they go first: each message between workers costs them an activation of this loop
@@ -217,9 +218,7 @@ class StreamPart:
 
     def obey(self, reader: ReadingPart) -> bool:
         """Go on in the sequence, in the step of one of the loops; return whether there is more that can be done at once."""
-        records_left = (
-            _RECORDS_BESIDE_BRANCHES if any(each.has_branches for each in self._readers) else _RECORDS_ALONE
-        )
+        records_left = self._records_at_once()
         while self._commands:
             command = self._commands[0]
             if isinstance(command, Share):
@@ -275,6 +274,16 @@ class StreamPart:
         """Live edges and points on this worker: what a base of now would have of it."""
         return self.edge_count() + (0 if self.points is None else len(self.points))
 
+    def _records_at_once(self) -> int:
+        """How many records are applied in one activation."""
+        if any(reader.has_branches for reader in self._readers):
+            return _RECORDS_BESIDE_BRANCHES
+        return _RECORDS_OF_A_BASE if self._is_load() else _RECORDS_ALONE
+
+    def _is_load(self) -> bool:
+        """Whether all loops that hear of edges take them in later, when all of a snapshot are there."""
+        return all(reader.awaits_edges for reader in self._readers if reader.declared_points is None)
+
     def _apply(self, share: Share, records: int) -> bool:
         """Apply up to so many records of a share; return whether all of them are applied."""
         first, stop = share.following, min(share.following + records, len(share.batch))
@@ -302,13 +311,12 @@ class StreamPart:
             self.graph.mention(share.mentioned)
             share.mentioned = share.mentioned[:0]
         columns = (batch.src, batch.dst, batch.weight, batch.op)
-        is_load = all(reader.awaits_edges for reader in self._readers if reader.declared_points is None)
         share.following = self.graph.apply(
             *columns,
             first,
             stop,
             is_both_ways=share.is_both_ways,
-            is_load=is_load,
+            is_load=self._is_load(),
             is_growing=self._is_growing,
         )
         self._tell()
