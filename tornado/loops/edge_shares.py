@@ -42,6 +42,13 @@ def shares_of(batch: EdgeBatch, partition: PartitionMap, *, both_ways: bool = Fa
     return shares
 
 
+def shares_among_known(batch: EdgeBatch, partition: PartitionMap) -> list[Share]:
+    """Return each worker's share of edges whose ends are known to their workers, where the graph has no reverse lists."""
+    owners = partition.owners_of(batch.dst)
+    owned = [batch.take(np.flatnonzero(owners == worker)) for worker in range(partition.workers)]
+    return [Share(0, own, own.src[:0]) for own in owned]
+
+
 def reverse_shares_of(batch: EdgeBatch, partition: PartitionMap) -> list[Share]:
     """Return each worker's share of edges that are in the graph, and that only its reverse lists lack."""
     owners = partition.owners_of(batch.src)

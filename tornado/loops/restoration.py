@@ -23,6 +23,7 @@ from ..engine import Engine
 from ..errors import CallerError, InvalidArgument, WorkerLost
 from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
+from .edge_shares import shares_among_known
 from .host import LoopHost, Place
 from .kind import kind_of_program
 from .reading_loop import ReadingLoop
@@ -155,9 +156,13 @@ class Restoration:
         if not self._left():
             return
         self._wait(lambda: not self._stream.lags(REPLAYED_AHEAD_RECORDS))
-        shares = self._stream.shares(batch)
-        for share in shares:
-            share.mentioned = share.mentioned[:0]  # all are known since their values were placed
+        # All vertices are known since their values were placed.
+        if isinstance(batch, EdgeBatch) and not self._stream.is_both_ways:
+            shares = shares_among_known(batch, self._stream.workers.partition)
+        else:
+            shares = self._stream.shares(batch)
+            for share in shares:
+                share.mentioned = share.mentioned[:0]
         self._stream.workers.post_shares(shares, self._stored.snapshot.version)
 
     def _refuse(self, loop: ReadingLoop, record: str, reason: str) -> None:
