@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 MOST_WORKERS = 64  # subscribers of a vertex are a bit set of 64
 _FEW_RECORDS = 1 << 20  # gone through again in a fraction of a second
-_SNAPSHOT_WITHIN_S = 10.0
+_SNAPSHOT_WITHIN_S = 30.0  # under full load on few cores; what comes in behind an older one is a longer pause
 
 
 @dataclass(frozen=True, slots=True)
