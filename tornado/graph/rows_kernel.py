@@ -10,11 +10,8 @@ import numpy as np
 from ..columns import columns_like, prefetch
 from .graph_columns import BLOCK_BITS, BUCKET_SHIFT, BUCKETS, ROWS, TABLE_MASK
 
-_IDS_AHEAD, _ROWS_AHEAD, _LISTS_AHEAD = (
-    24,
-    12,
-    4,
-)  # vertices before their turn: each needs what the one before it brought
+# Vertices before their turn: each needs what the one before it brought.
+_NAMES_AHEAD, _NAMED_AHEAD, _THEIR_LISTS_AHEAD = 24, 12, 4
 
 
 @nb.njit(cache=True)
@@ -75,10 +72,10 @@ def fetch_named(graph, identifiers, place):
 
     Returns the row of which the caller may have fetched what its loop has of it.
     """
-    prefetch(graph.table, table_slot(graph, identifiers, place + _IDS_AHEAD))
-    row = probable_row(graph, identifiers, place + _ROWS_AHEAD)
+    prefetch(graph.table, table_slot(graph, identifiers, place + _NAMES_AHEAD))
+    row = probable_row(graph, identifiers, place + _NAMED_AHEAD)
     prefetch(graph.ids, row)
-    next_list = graph.out_start[probable_row(graph, identifiers, place + _LISTS_AHEAD)]
+    next_list = graph.out_start[probable_row(graph, identifiers, place + _THEIR_LISTS_AHEAD)]
     prefetch(graph.edge_consumer, next_list)
     prefetch(graph.edge_weight, next_list)
     return row

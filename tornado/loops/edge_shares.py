@@ -44,6 +44,8 @@ def shares_of(batch: EdgeBatch, partition: PartitionMap, *, both_ways: bool = Fa
 
 def shares_among_known(batch: EdgeBatch, partition: PartitionMap) -> list[Share]:
     """Return each worker's share of edges whose ends are known to their workers, where the graph has no reverse lists."""
+    if partition.workers == 1:
+        return [Share(0, batch, batch.src[:0])]
     owners = partition.owners_of(batch.dst)
     owned = [batch.take(np.flatnonzero(owners == worker)) for worker in range(partition.workers)]
     return [Share(0, own, own.src[:0]) for own in owned]

@@ -62,7 +62,7 @@ class PartPlan(Protocol):
         ...
 
     def preloaded(self) -> Fields | None:
-        """What a worker that starts later had better load meanwhile, for `ProgramKind.preload`: numbers and strings."""
+        """What a worker that starts later on this machine had better have loaded, for `ProgramKind.preload`: numbers and names of files."""
         ...
 
 

@@ -281,8 +281,9 @@ class StreamPart:
         return _RECORDS_OF_A_BASE if self._is_load() else _RECORDS_ALONE
 
     def _is_load(self) -> bool:
-        """Whether all loops that hear of edges take them in later, when all of a snapshot are there."""
-        return all(reader.awaits_edges for reader in self._readers if reader.declared_points is None)
+        """Whether loops hear of edges, and all of these take them in later, when all of a snapshot are there."""
+        awaiting = [reader.awaits_edges for reader in self._readers if reader.declared_points is None]
+        return bool(awaiting) and all(awaiting)
 
     def _apply(self, share: Share, records: int) -> bool:
         """Apply up to so many records of a share; return whether all of them are applied."""

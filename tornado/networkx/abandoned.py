@@ -24,6 +24,11 @@ class AbandonedSessions:
     """Closes sessions when their owners are garbage, and at the end of the program those that are left."""
 
     def __init__(self) -> None:
+        os.register_at_fork(after_in_child=self._begin)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Have none; in a process that was forked, too: the sessions are those of the other one, and so are the thread and the locks."""
         self._numbers = itertools.count()
         self._open: dict[int, Session] = {}
         self._abandoned: SimpleQueue[int] = SimpleQueue()  # may be put to amid a put of the same thread
@@ -37,7 +42,7 @@ class AbandonedSessions:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="tornado-abandoned", daemon=True)
                 self._thread.start()
-                atexit.register(self._close_all, os.getpid())
+                atexit.register(self._close_all)
         number = next(self._numbers)
         self._open[number] = session
         weakref.finalize(owner, self._abandoned.put, number).atexit = False
@@ -58,9 +63,7 @@ class AbandonedSessions:
                 except Exception:
                     logger.exception("a session that nobody closed could not be closed")
 
-    def _close_all(self, process: int) -> None:
-        if os.getpid() != process:
-            return  # it was forked of the one whose sessions these are, perhaps while the lock was held
+    def _close_all(self) -> None:
         with self._closing:  # also what the thread is at
             for number in list(self._open):
                 self.close(number)

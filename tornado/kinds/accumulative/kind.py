@@ -86,7 +86,7 @@ class AccumulativePlan:
 
     def preloaded(self) -> Fields | None:
         """See `PartPlan`."""
-        return self._text(), self.arguments
+        return str(self.kernel.__file__), self.arguments
 
     def _text(self) -> str:
         return Path(str(self.kernel.__file__)).read_text()
@@ -199,8 +199,8 @@ class AccumulativeKind:
 
     def preload(self, *fields: object) -> None:
         """See `ProgramKind`."""
-        text, arguments = cast("tuple[str, Sequence[Any]]", fields)
-        _loaded(text, tuple(arguments))
+        file, arguments = cast("tuple[str, Sequence[Any]]", fields)
+        _loaded(Path(file).read_text(), tuple(arguments))
 
 
 def _written(notice: Notice) -> tuple[object, ...]:

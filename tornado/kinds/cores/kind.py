@@ -75,7 +75,7 @@ class CorePlan:
 
     def preloaded(self) -> Fields | None:
         """See `PartPlan`."""
-        return (self._text(),)
+        return (str(self.kernel.__file__),)
 
     def _text(self) -> str:
         return Path(str(self.kernel.__file__)).read_text()
@@ -161,8 +161,8 @@ class CoresKind:
 
     def preload(self, *fields: object) -> None:
         """See `ProgramKind`."""
-        (text,) = cast("tuple[str]", fields)
-        _loaded(text)
+        (file,) = cast("tuple[str]", fields)
+        _loaded(Path(file).read_text())
 
 
 def _written(notice: Notice | None) -> tuple[object, ...]:

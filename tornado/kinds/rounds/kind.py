@@ -80,7 +80,7 @@ class RoundsPlan:
 
     def preloaded(self) -> Fields | None:
         """See `PartPlan`."""
-        return self._text(), self.arguments, self.worst
+        return str(self.kernel.__file__), self.arguments, self.worst
 
     def _text(self) -> str:
         return Path(str(self.kernel.__file__)).read_text()
@@ -174,8 +174,8 @@ class RoundsKind:
 
     def preload(self, *fields: object) -> None:
         """See `ProgramKind`."""
-        text, arguments, worst = cast("tuple[str, Sequence[Any], Any]", fields)
-        _loaded(text, tuple(arguments), worst)
+        file, arguments, worst = cast("tuple[str, Sequence[Any], Any]", fields)
+        _loaded(Path(file).read_text(), tuple(arguments), worst)
 
 
 def _loaded(text: str, arguments: tuple[Any, ...], worst: Worst | Sequence[int]) -> ModuleType:

@@ -76,7 +76,7 @@ class SelectivePlan:
 
     def preloaded(self) -> Fields | None:
         """See `PartPlan`."""
-        return self._text(), self.arguments
+        return str(self.kernel.__file__), self.arguments
 
     def _text(self) -> str:
         return Path(str(self.kernel.__file__)).read_text()
@@ -165,8 +165,8 @@ class SelectiveKind:
 
     def preload(self, *fields: object) -> None:
         """See `ProgramKind`."""
-        text, arguments = cast("tuple[str, Sequence[Any]]", fields)
-        _loaded(text, tuple(arguments))
+        file, arguments = cast("tuple[str, Sequence[Any]]", fields)
+        _loaded(Path(file).read_text(), tuple(arguments))
 
 
 def _loaded(text: str, arguments: tuple[Any, ...]) -> ModuleType:
