@@ -303,7 +303,8 @@ def receive_one(graph, loop, parameters, sender, kind, identifier, value, number
         touch_producer(graph, loop, parameters, row, value, number)
     elif kind == SUBSCRIBE:
         loop.subscribers[row] |= np.uint64(1) << np.uint64(sender)
-        send(loop, sender, UPDATE, identifier, loop.share[row], 0)
+        if loop.share[row] != 0.0:  # as the other one has it
+            send(loop, sender, UPDATE, identifier, loop.share[row], 0)
     elif kind == UNSUBSCRIBE:
         loop.subscribers[row] &= ~(np.uint64(1) << np.uint64(sender))
     else:

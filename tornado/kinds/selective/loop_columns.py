@@ -77,7 +77,10 @@ EPOCH = 40  # counts copies: of a main loop those made of it, of a branch's colu
 TOUCHED = 41  # rows that were touched since there are these columns, each at most once an epoch
 ASKS = 42  # 0: vertices go by their values alone, commit behind what they have gathered, and ask nobody
 CORRECTIONS = 43  # commits of a better value in place of one that was announced: without removals, work that was in vain
-LOOP_COUNTERS = 44
+# While a loop takes in a graph of which it has the fixed point: 1, and the values that it waits for, with which no edge offers anything
+# better; 0: what comes is weighed.
+AT_REST = 44
+LOOP_COUNTERS = 45
 
 QUEUE_SLACK = 1 << 16  # entries of queues that there is room for beside those by rows and edges
 WINDOW = 1 << 16  # iterations counted one by one in `pending`

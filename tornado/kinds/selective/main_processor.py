@@ -180,7 +180,12 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
                 self.graph.addresses, *self.state.addresses, self.arguments, self._following_row, FUEL
             )
         )
-        self._following_row = None if following == self.graph.rows else following
+        if following < self.graph.rows:
+            self._following_row = following
+            return
+        self._following_row = None
+        if self.state.counters[names.AT_REST]:
+            self.state.counters[names.AT_REST] -= 1
 
     # Snapshots
 

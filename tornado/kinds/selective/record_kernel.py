@@ -11,6 +11,7 @@ from ..directions_kernel import consumers_here, hears_back
 from .loop_columns import (
     ACKNOWLEDGE,
     ASKED,
+    AT_REST,
     CAP,
     DELAY_BOUND,
     EDGES_VISITED,
@@ -120,6 +121,8 @@ def hear_rows(graph, session, loop, parameters, first, fuel):
             loop.flags[row] |= ASKED
             touch(loop, row)
             send(loop, np.int64(graph.owner[row]), SUBSCRIBE, graph.ids[row], WORST, 0)
+            if loop.counters[AT_REST]:
+                loop.counters[AT_REST] += 1
         fuel -= 1
         row += 1
     return row
@@ -168,9 +171,12 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
         loop.flags[row] &= ~np.uint8(ASKED)
         loop.flags[row] |= SUBSCRIBED
         put_row_value(loop.value, row, value)
+        is_at_rest = loop.counters[AT_REST] > 0
+        if is_at_rest:
+            loop.counters[AT_REST] -= 1
         if consumers_here(graph, loop, row) == 0 and loop.counters[VERSION] == ANY_VERSION:
             unsubscribe(graph, loop, row)
-        else:
+        elif not is_at_rest:
             set_cursor(loop, SCAN_INPUT, row, number)
     else:
         loop.counters[IMPOSSIBLE] += 1

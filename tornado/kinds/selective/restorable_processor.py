@@ -76,4 +76,5 @@ class RestorableProcessor(MainProcessor):
         self.state.touch_all()
         self.state.columns.parent[rows] = np.where(rows == producers, alone, producers)
         self.awaits_edges, self._following_row = False, 0
+        self.state.counters[names.AT_REST] = 1
         self.activate()
