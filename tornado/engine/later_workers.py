@@ -38,8 +38,7 @@ def listen(load: Callable[..., None], *, quiet_s: float = _QUIET_S) -> None:
         os.set_blocking(end, False)
     listener = os.getpid()
     os.environ[_VARIABLE] = f"{listener} {writing}"
-    known: list[bytes] = []
-    loaded = 0
+    is_loaded: dict[bytes, bool] = {}  # by line, in the order in which they were told
 
     # Either may be called in a process that was forked between the signal and the call.
     def hear(*_: object) -> None:
@@ -47,18 +46,18 @@ def listen(load: Callable[..., None], *, quiet_s: float = _QUIET_S) -> None:
             signal.setitimer(signal.ITIMER_REAL, quiet_s)
 
     def load_one(*_: object) -> None:
-        nonlocal loaded
         if os.getpid() != listener:
             return
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])  # none is called amid another
         try:
             with suppress(BlockingIOError):
-                lines = os.read(reading, _ALL_BYTES).splitlines()
-                known.extend(line for line in dict.fromkeys(lines) if line not in known)
-            if loaded < len(known):
-                loaded += 1
-                _load(load, known[loaded - 1])
-            if loaded < len(known):
+                for line in os.read(reading, _ALL_BYTES).splitlines():
+                    is_loaded.setdefault(line, False)
+            waiting = [line for line, found in is_loaded.items() if not found]
+            for line in waiting[:1]:
+                is_loaded[line] = True
+                _load(load, line)
+            if waiting[1:]:
                 signal.setitimer(signal.ITIMER_REAL, _BETWEEN_S)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -24,10 +24,9 @@ from .graph_columns import (
     REVERSED,
     ROWS,
     SEQUENCE,
-    TABLE_MASK,
 )
 from .graph_kernel import find_edge, insert_edge, remove_edge
-from .rows_kernel import hash_id, reverse_of, row_of
+from .rows_kernel import probable_row, reverse_of, row_of, table_slot
 
 
 @nb.njit(cache=True)
@@ -42,11 +41,10 @@ def note_known(graph, row):
 def fetch_rows(graph, identifiers, first):
     """Have memory fetched that looking up the rows of the next vertices reads: of all of them at once."""
     stop = min(identifiers.size, first + AHEAD)
-    mask = np.uint64(graph.counters[TABLE_MASK])
     for i in range(first, stop):
-        prefetch(graph.table, np.int64(hash_id(identifiers[i]) & mask))
+        prefetch(graph.table, table_slot(graph, identifiers[i]))
     for i in range(first, stop):
-        prefetch(graph.ids, max(0, np.int64(graph.table[np.int64(hash_id(identifiers[i]) & mask)]) - 1))
+        prefetch(graph.ids, probable_row(graph, identifiers[i]))
 
 
 @nb.njit(cache=True, nogil=True)
@@ -178,13 +176,12 @@ def look_ahead(graph, sources, targets, first, stop):
     Each pass asks memory for what the one behind it needs, of all records at once.
     """
     stop = min(stop, first + AHEAD)
-    mask = np.uint64(graph.counters[TABLE_MASK])
     for i in range(first, stop):
-        prefetch(graph.table, np.int64(hash_id(sources[i]) & mask))
-        prefetch(graph.table, np.int64(hash_id(targets[i]) & mask))
+        prefetch(graph.table, table_slot(graph, sources[i]))
+        prefetch(graph.table, table_slot(graph, targets[i]))
     for i in range(first, stop):
-        prefetch(graph.ids, max(0, np.int64(graph.table[np.int64(hash_id(sources[i]) & mask)]) - 1))
-        prefetch(graph.ids, max(0, np.int64(graph.table[np.int64(hash_id(targets[i]) & mask)]) - 1))
+        prefetch(graph.ids, probable_row(graph, sources[i]))
+        prefetch(graph.ids, probable_row(graph, targets[i]))
     for i in range(first, stop):
         producer, consumer = row_of(graph, sources[i]), row_of(graph, targets[i])
         graph.ahead_producer[i - first], graph.ahead_consumer[i - first] = producer, consumer

@@ -54,16 +54,15 @@ def place_row(ids, table, mask, row):
 
 
 @nb.njit(cache=True)
-def table_slot(graph, identifiers, place):
-    """Where the table is looked at first for the id at a place, or for the last one."""
-    identifier = identifiers[min(place, identifiers.size - 1)]
+def table_slot(graph, identifier):
+    """Where the table is looked at first for a vertex id."""
     return np.int64(hash_id(identifier) & np.uint64(graph.counters[TABLE_MASK]))
 
 
 @nb.njit(cache=True)
-def probable_row(graph, identifiers, place):
-    """The row of the id at a place, or of the last one; another where the table has that first. For fetching memory ahead."""
-    return max(np.int64(0), np.int64(graph.table[table_slot(graph, identifiers, place)]) - 1)
+def probable_row(graph, identifier):
+    """The row of a vertex id, or another where the table has that first. For fetching memory ahead."""
+    return max(np.int64(0), np.int64(graph.table[table_slot(graph, identifier)]) - 1)
 
 
 @nb.njit(cache=True)
@@ -72,10 +71,11 @@ def fetch_named(graph, identifiers, place):
 
     Returns the row of which the caller may have fetched what its loop has of it.
     """
-    prefetch(graph.table, table_slot(graph, identifiers, place + _NAMES_AHEAD))
-    row = probable_row(graph, identifiers, place + _NAMED_AHEAD)
+    last = identifiers.size - 1
+    prefetch(graph.table, table_slot(graph, identifiers[min(place + _NAMES_AHEAD, last)]))
+    row = probable_row(graph, identifiers[min(place + _NAMED_AHEAD, last)])
     prefetch(graph.ids, row)
-    next_list = graph.out_start[probable_row(graph, identifiers, place + _THEIR_LISTS_AHEAD)]
+    next_list = graph.out_start[probable_row(graph, identifiers[min(place + _THEIR_LISTS_AHEAD, last)])]
     prefetch(graph.edge_consumer, next_list)
     prefetch(graph.edge_weight, next_list)
     return row

@@ -106,12 +106,10 @@ def decode_narrow(written: NarrowEdges) -> EdgeBatch:
     sources, targets = columns.ids(ids, count), columns.ids(ids, count)
     codes = columns.bits(count) + 2 * columns.bits(count)
     is_said = codes != _OF_ANY_WEIGHT
-    said = columns.next(_WEIGHTS[weights], int(np.count_nonzero(is_said))).astype(np.float64)
+    weight = said = columns.next(_WEIGHTS[weights], int(np.count_nonzero(is_said))).astype(np.float64)
     if len(said) < count:
         weight = np.full(count, np.nan)
         weight[is_said] = said
-    else:
-        weight = said
     batch = EdgeBatch(sources, targets, weight, _OPERATIONS[codes])
     if times:
         least = columns.next(_TIMES["t8"], 1).astype(np.int64)
