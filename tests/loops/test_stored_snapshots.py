@@ -21,7 +21,7 @@ from tests.shortened import shortened
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull
-from tornado.graph import EdgeReader, edge_reader, pages_of
+from tornado.graph import EdgeReader, EdgesByPage, edge_reader, edges_by_page, pages_of
 from tornado.kinds import snapshot_pages
 from tornado.kinds.selective.kind import KIND
 from tornado.kinds.snapshot_pages import SnapshotPages
@@ -442,54 +442,96 @@ def test_every_interleaving_stores_an_exact_snapshot(seed):
             judge(loop.fork({"source": 4}, at=version), records, prefix, source=4)
 
 
-def test_edges_are_read_whole_while_the_graph_changes(monkeypatch):
-    monkeypatch.setattr(edge_reader, "_ROOM", 8)
-    monkeypatch.setattr(edge_reader, "_ROWS", 16)
-    with Master() as master:
-        loop = started(master)
-        records = mixed(random_multigraph(100, 3000, seed=5), seed=5)
-        feed(loop, records.slice(0, 2000))
-        assert loop.wait_idle(WAIT_S)
-        main = master._hosts[0].loop(loop.number)
-        graph = main.graph
-    # The worker has ended: this thread owns the graph now.
-    lease, version = graph.lease()
-    expected = graph.edges(version)
-    order = np.argsort(expected[3], kind="stable")
-    reader = EdgeReader(graph, version)
-    following = 2000
-    while not reader.step():
-        part = records.slice(following, following + 40)
-        following += 40
-        assert graph.apply(part.src, part.dst, part.weight, part.op, 0, len(part)) == len(part)
-    assert following > 2400
-    producers, consumers, weights, born = reader.columns()
-    found, ids = np.argsort(born), graph.columns.ids
-    for read, column in zip((ids[producers], ids[consumers], weights, born), expected, strict=True):
-        assert read[found].tolist() == column[order].tolist()
-    graph.release(lease)
-
-
-@pytest.mark.parametrize("pages", [1, 8])
-def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pages):
-    monkeypatch.setattr(snapshot_pages, "_STRETCH", 100)
-    records = mixed(random_multigraph(300, 3000, seed=6), seed=6)
+def unchanging_graph(records):
+    """The graph that a loop made of these records, and the loop's values; its worker has ended, so this thread owns it."""
     with Master() as master:
         loop = started(master)
         feed(loop, records)
         assert loop.wait_idle(WAIT_S)
         main = master._hosts[0].loop(loop.number)
-        graph, state = main.graph, main.state
+    return main.graph, main.state
+
+
+def by_arrival(edges):
+    order = np.argsort(edges[3], kind="stable")
+    return [column[order].tolist() for column in edges]
+
+
+def test_edges_are_read_whole_while_the_graph_changes(monkeypatch):
+    monkeypatch.setattr(edge_reader, "_ROOM", 8)
+    monkeypatch.setattr(edge_reader, "_ROWS", 16)
+    records = mixed(random_multigraph(100, 3000, seed=5), seed=5)
+    graph, _ = unchanging_graph(records.slice(0, 2000))
     lease, version = graph.lease()
-    reader = EdgeReader(graph, version)
-    while not reader.step():
+    expected = by_arrival(graph.edges(version))
+    reader, read = EdgeReader(graph, version), []
+    following = 2000
+    while not reader.is_over:
+        read.append([column.copy() for column in reader.stretch()])
+        part = records.slice(following, following + 40)
+        following += 40
+        assert graph.apply(part.src, part.dst, part.weight, part.op, 0, len(part)) == len(part)
+    assert following > 2400
+    producers, consumers, weights, born = map(np.concatenate, zip(*read, strict=True))
+    ids = graph.columns.ids
+    assert by_arrival((ids[producers], ids[consumers], weights, born)) == expected
+    graph.release(lease)
+
+
+@pytest.mark.parametrize("pages", [1, 2, 8, 64])
+@pytest.mark.parametrize("changes", ["none", "removals", "insertions", "both"])
+def test_edges_are_put_by_page_while_the_graph_changes(monkeypatch, pages, changes):
+    for name, few in (("_EDGES", 100), ("_ROWS", 1 << 20), ("_STRETCH_ROWS", 16)):
+        monkeypatch.setattr(edges_by_page, name, few)
+    monkeypatch.setattr(edge_reader, "_ROOM", 8)
+    records = mixed(random_multigraph(100, 3000, seed=7), seed=7)
+    graph, _ = unchanging_graph(records.slice(0, 2000))
+    old_lease, _ = graph.lease()
+    graph.apply(*(getattr(records, name)[2000:2300] for name in ("src", "dst", "weight", "op")), 0, 300)
+    lease, version = graph.lease()
+    sources, targets, weights, born = graph.edges(version)
+    live = EdgeBatch(sources, targets, weights, np.full(len(sources), -1, np.int8))
+    edges = EdgesByPage(graph, version)
+    assert edges._pages == 16
+    following = 0
+    while not edges.step():
+        part = live.slice(following, following + 10)
+        more = records.slice(2300 + following % 600, 2300 + following % 600 + 10)
+        following += 10
+        for batch in (part,) * (changes in ("removals", "both")) + (more,) * (
+            changes in ("insertions", "both")
+        ):
+            graph.apply(batch.src, batch.dst, batch.weight, batch.op, 0, len(batch))
+    assert following > 500
+    assert len(edges) == len(sources)
+    for page in range(pages):
+        order = np.flatnonzero(pages_of(targets, pages) == page)
+        order = order[np.argsort(born[order])]
+        found = edges.page(page, pages)
+        assert sorted(zip(*(column.tolist() for column in found), strict=True)) == sorted(
+            zip(sources[order].tolist(), targets[order].tolist(), weights[order].tolist(), strict=True)
+        )
+        for target in np.unique(found[1]):
+            ours, own = found[1] == target, order[targets[order] == target]
+            assert found[0][ours].tolist() == sources[own].tolist()
+            assert found[2][ours].tolist() == weights[own].tolist()
+    graph.release(lease)
+    graph.release(old_lease)
+
+
+@pytest.mark.parametrize("pages", [1, 8])
+def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pages):
+    monkeypatch.setattr(snapshot_pages, "_STRETCH", 100)
+    graph, state = unchanging_graph(mixed(random_multigraph(300, 3000, seed=6), seed=6))
+    lease, version = graph.lease()
+    edges = EdgesByPage(graph, version)
+    while not edges.step():
         pass
     arranged = SnapshotPages(
         graph,
-        rows=state.rows_seen,
         columns_of=partial(state.stored_columns, ids=graph.columns.ids),
         vertices=graph.vertices,
-        reader=reader,
+        edges=edges,
     )
     while not arranged.arrange(pages):
         pass

@@ -26,7 +26,7 @@ from tests.shortened import in_soak
 from tornado import GeneralProgram, PathsCheck
 from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import CheckFailed, InvalidArgument, NotSupported, ResultUnavailable, WorkerLost
-from tornado.graph import EdgeReader
+from tornado.graph import EdgesByPage
 from tornado.loops.branch import Branch
 from tornado.query.branch_scheduler import BranchScheduler
 from tornado.query.query import Query, QueryState
@@ -220,13 +220,13 @@ def test_what_nothing_verifies_is_refused_before_it_runs():
 
 
 def test_an_answer_that_is_kept_holds_no_edges(monkeypatch):
-    readers, real = [], EdgeReader.__init__
+    readers, real = [], EdgesByPage.__init__
 
     def made(self, *arguments):
         real(self, *arguments)
         readers.append(weakref.ref(self))
 
-    monkeypatch.setattr(EdgeReader, "__init__", made)
+    monkeypatch.setattr(EdgesByPage, "__init__", made)
     with tornado.open("memory:", workers=2) as session:
         loop = session.start(ShortestPaths(source=1))
         feed(loop)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .evolving_graph import EvolvingGraph
 from .graph_module import graph_module
 
-_ROOM = 1 << 16  # edges copied in one step: a fraction of a millisecond
+_ROOM = 1 << 14  # edges read in one step: a fraction of a millisecond, and what they take stays in the cache
 _ROWS = 1 << 15
 
 EdgeRows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]
@@ -32,6 +32,8 @@ class EdgeReader:
     ----------
     rows
         How many rows the graph had, at least, at that version: all that edges name are below.
+    is_over
+        Whether all was read.
     """
 
     def __init__(self, graph: EvolvingGraph, version: int) -> None:
@@ -40,35 +42,25 @@ class EdgeReader:
         self._version = version
         self.rows = graph.rows  # a producer with a later row has no edge that is old enough
         self._following = 0
-        self._room = _ROOM
-        self._count = 0
-        most = graph.most_edges()  # none that is visible then can come later
-        self._columns = edge_rows(most)
+        self._room = edge_rows(_ROOM)
 
-    def step(self) -> bool:
-        """Read a stretch, on the worker's thread; whether that was the last one."""
-        if self._following == self.rows:
-            return True
-        first = self._following
-        stop = min(first + _ROWS, self.rows)
-        room = slice(self._count, self._count + self._room)
-        following, count = self._kernel.edges_of_rows(
-            self._graph.addresses, self._version, first, stop, *(column[room] for column in self._columns)
-        )
-        if following == first:  # a hub with more edges than there is room for
-            self._room *= 2
-        self._following = following
-        self._count += count
+    @property
+    def is_over(self) -> bool:  # noqa: D102  # see above
         return self._following == self.rows
 
-    def let_go(self) -> None:
-        """Give the memory of the columns back; whoever has got them may keep them."""
-        self._columns, self._count = edge_rows(0), 0
+    def stretch(self) -> EdgeRows:
+        """Read some edges, on the worker's thread: rows of producers and consumers, weights and births, in the order of producers.
 
-    def columns(self) -> EdgeRows:
-        """Rows of producers and consumers, weights and births of what was read, in the order of producers."""
-        count = self._count
-        producers, consumers, weights, born = self._columns
+        They stand where those of the next stretch will.
+        """
+        first = self._following
+        stop = min(first + _ROWS, self.rows)
+        self._following, count = self._kernel.edges_of_rows(
+            self._graph.addresses, self._version, first, stop, *self._room
+        )
+        producers, consumers, weights, born = self._room
+        if self._following == first < stop:  # a hub with more edges than there is room for
+            self._room = edge_rows(2 * len(producers))
         return producers[:count], consumers[:count], weights[:count], born[:count]
 
 

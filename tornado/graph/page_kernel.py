@@ -1,45 +1,70 @@
 """Putting the vertices and edges of a snapshot by page: a counting sort, which keeps the order of entries that share a page.
 
 Edges are moved and not only numbered: a page is then read in one stretch, where numbers would have each page look at all columns.
+How many there are need not be counted one by one, since the graph knows how long its lists are.
 """
 
 import numba as nb
 import numpy as np
 
+from .graph_columns import BURIED_FIRST, BURIED_NEXT, GRAVE_MASK
+
 _DIGIT_BITS = (
-    11  # of births that one counting sort looks at: its counts stay in the cache beside the edges of a page
+    12  # of births that one counting sort looks at: its counts stay in the cache beside the edges of a page
 )
-_DIGITS = 1 << _DIGIT_BITS
-_BIRTH_BITS = 64  # to shift a number by as many or more is not defined
+_DIGITS = np.uint64(1 << _DIGIT_BITS)
+_LOW_BITS = np.uint64((1 << _DIGIT_BITS) - 1)
 
 
 @nb.njit(cache=True, nogil=True)
-def count_by_page(page_of_row, rows, counts):
+def count_in_lists(graph, page_of_row, first, stop, counts):
+    """Add to `counts` how many edges there are in the in-lists of rows ``first .. stop``, by the page of the row.
+
+    Parameters
+    ----------
+    graph : GraphColumns
+        Only read.
+    page_of_row : uint16[rows]
+        Only read.
+    counts : int64[pages]
+        Written.
+    """
+    for row in range(first, stop):
+        counts[page_of_row[row]] += graph.in_length[row]
+
+
+@nb.njit(cache=True, nogil=True)
+def count_graves(graph, version, page_of_row, counts):
+    """Add to `counts` the graves whose edges are visible at a version, by the page of their consumers; see `count_in_lists`."""
+    for number in range(graph.counters[BURIED_FIRST], graph.counters[BURIED_NEXT]):
+        grave = number & graph.counters[GRAVE_MASK]
+        if graph.grave_born[grave] <= version < graph.grave_died[grave]:
+            counts[page_of_row[graph.grave_consumer[grave]]] += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def count_by_page(page_of, counts):
     """Add to `counts` how many entries fall to each page.
 
     Parameters
     ----------
-    page_of_row : uint16[rows of the graph]
-        Only read.
-    rows : int32[n]
-        The row of each entry; only read.
+    page_of : uint16[n]
+        The page of each entry; only read.
     counts : int64[pages]
         Written.
     """
-    for i in range(rows.size):
-        counts[page_of_row[rows[i]]] += 1
+    for i in range(page_of.size):
+        counts[page_of[i]] += 1
 
 
 @nb.njit(cache=True, nogil=True)
-def order_by_page(page_of_row, rows, first, following, order):
+def order_by_page(page_of, first, following, order):
     """Write the numbers of entries to the places that their pages have for them.
 
     Parameters
     ----------
-    page_of_row : uint16[rows of the graph]
-        Only read.
-    rows : int32[n]
-        The row of each entry; only read.
+    page_of : uint16[n]
+        The page of each entry; only read.
     first : int
         The number of the first of these entries.
     following : int64[pages]
@@ -47,8 +72,8 @@ def order_by_page(page_of_row, rows, first, following, order):
     order : int64[all entries]
         Written.
     """
-    for i in range(rows.size):
-        page = page_of_row[rows[i]]
+    for i in range(page_of.size):
+        page = page_of[i]
         order[following[page]] = first + i
         following[page] += 1
 
@@ -61,6 +86,7 @@ def move_by_page(
     weights,
     born,
     following,
+    stop,
     to_producers,
     to_consumers,
     to_weights,
@@ -78,71 +104,84 @@ def move_by_page(
     born : int64[n]
     following : int64[pages]
         The next place of each page; moves on.
+    stop : int64[pages]
+        Where its places end; only read.
     to_producers, to_consumers, to_weights, to_born
         Columns of all edges, of the same types; written.
+
+    Returns
+    -------
+    int
+        How many were copied: less than n where a page has no place for the next one.
     """
     for i in range(consumers.size):
         page = page_of_row[consumers[i]]
         place = following[page]
+        if place == stop[page]:
+            return i
         following[page] = place + 1
         to_producers[place] = producers[i]
         to_consumers[place] = consumers[i]
         to_weights[place] = weights[i]
         to_born[place] = born[i]
+    return consumers.size
 
 
 @nb.njit(cache=True, nogil=True)
-def order_by_birth(born, order, room):
-    """The numbers of edges in the order of their births: counting sorts by a digit after another, the lowest first.
+def place_by_birth(born, order, room, places):
+    """Find the places of edges in the order of their births: counting sorts by a digit after another, the lowest first.
 
     Parameters
     ----------
     born : int64[n]
         Only read.
     order, room : int32[n]
-        Written.
-
-    Returns
-    -------
-    int32[n]
-        One of these two.
+        Written: of no use afterwards.
+    places : int32[n]
+        The place of each edge; written.
     """
     least = most = np.int64(0)
     for i in range(born.size):
         least = born[i] if i == 0 else min(least, born[i])
         most = born[i] if i == 0 else max(most, born[i])
         order[i] = i
-    following = np.empty(_DIGITS, np.int64)
-    shift = 0
-    while shift < _BIRTH_BITS and (most - least) >> shift:
+    following = np.empty(_DIGITS, np.int32)
+    left = np.uint64(most - least)
+    shift = np.uint64(0)
+    is_last = False
+    while not is_last:
+        is_last = left < _DIGITS
         following[:] = 0
         for i in range(born.size):
-            following[((born[i] - least) >> shift) & (_DIGITS - 1)] += 1
-        place = np.int64(0)
+            following[(np.uint64(born[i] - least) >> shift) & _LOW_BITS] += 1
+        place = np.int32(0)
         for digit in range(_DIGITS):
             count = following[digit]
             following[digit] = place
             place += count
         for i in range(born.size):
             edge = order[i]
-            digit = ((born[edge] - least) >> shift) & (_DIGITS - 1)
-            room[following[digit]] = edge
+            digit = (np.uint64(born[edge] - least) >> shift) & _LOW_BITS
+            if is_last:
+                places[edge] = following[digit]
+            else:
+                room[following[digit]] = edge
             following[digit] += 1
         order, room = room, order
-        shift += _DIGIT_BITS
-    return order
+        shift += np.uint64(_DIGIT_BITS)
+        left >>= np.uint64(_DIGIT_BITS)
 
 
 @nb.njit(cache=True, nogil=True)
-def name_edges(ids, order, producers, consumers, weights, sources, targets, of_edges):
-    """Write edges in an order, with the ids of their ends, into narrow columns.
+def name_edges(ids, places, producers, consumers, weights, sources, targets, of_edges):
+    """Write edges to their places, with the ids of their ends, into narrow columns.
 
     Parameters
     ----------
     ids : int64[*]
         Only read.
-    order : int32[n]
-        Only read, as are the edges that it numbers: `producers`, `consumers`, `weights`.
+    places : int32[n]
+        Only read, as are the edges: `producers`, `consumers`, `weights`. Producers ascend, so their ids are near each other.
     sources, targets : int32[n]
         Written.
     of_edges : float32[n]
@@ -154,12 +193,12 @@ def name_edges(ids, order, producers, consumers, weights, sources, targets, of_e
         Whether there is an id, and a weight, that these do not have exactly. Such a column is of no use.
     """
     are_wide, weigh_more = False, False
-    for i in range(order.size):
-        edge = order[i]
-        source, target, weight = ids[producers[edge]], ids[consumers[edge]], weights[edge]
-        sources[i] = source
-        targets[i] = target
-        of_edges[i] = weight
-        are_wide |= sources[i] != source or targets[i] != target
-        weigh_more |= of_edges[i] != weight  # NaN as well, whatever its bits say
+    for i in range(places.size):
+        place = places[i]
+        source, target, weight = ids[producers[i]], ids[consumers[i]], weights[i]
+        sources[place] = source
+        targets[place] = target
+        of_edges[place] = weight
+        are_wide |= sources[place] != source or targets[place] != target
+        weigh_more |= of_edges[place] != weight  # NaN as well, whatever its bits say
     return are_wide, weigh_more

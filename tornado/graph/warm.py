@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from .edge_reader import EdgeReader
+from .edges_by_page import EdgesByPage
 from .evolving_graph import EvolvingGraph
 from .graph_module import graph_module
 from .near_sources import by_near_sources
@@ -32,21 +32,16 @@ def warm_graph() -> None:
     graph.weigh_in_lists(1)
     graph.end_weights_in()
     graph.rows_of(ids)
-    reader = EdgeReader(graph, graph.sequence)
-    while not reader.step():
+    edges = EdgesByPage(graph, graph.sequence)
+    while not edges.step():
         pass
+    edges.page(0, 1)
     graph.edges()
     graph.compact()
     kernel = graph_module()
-    pages, rows, counts = np.zeros(2, np.uint16), np.zeros(1, np.int32), np.zeros(1, np.int64)
-    kernel.count_by_page(pages, rows, counts)
-    kernel.order_by_page(pages, rows, 0, np.zeros(1, np.int64), counts)
-    columns = (rows, rows, np.zeros(1), np.zeros(1, np.int64))
-    moved = (rows.copy(), rows.copy(), np.zeros(1), np.zeros(1, np.int64))
-    kernel.move_by_page(pages, *columns, np.zeros(2, np.int64), *moved)
-    named = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.float32)
-    order = kernel.order_by_birth(moved[3], np.zeros(1, np.int32), np.zeros(1, np.int32))
-    kernel.name_edges(ids, order, *moved[:3], *named)
+    pages, counts = np.zeros(1, np.uint16), np.zeros(1, np.int64)
+    kernel.count_by_page(pages, counts)
+    kernel.order_by_page(pages, 0, np.zeros(1, np.int64), counts)
     kernel.fill_table(graph.columns.ids, np.zeros_like(graph.columns.table), 0)
     for free in (kernel.free_out_entries, kernel.free_in_entries):
         free(graph.addresses, 0, 0)

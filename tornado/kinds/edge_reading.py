@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph import EdgeReader, EvolvingGraph
+from ..graph import EdgesByPage, EvolvingGraph
 from ..loops.point_pages import PointPages
 from .snapshot_pages import SnapshotPages
 
@@ -24,40 +24,39 @@ class ReadsEdges:
         Of its version, until the main loop forgets it.
     vertices
         Of this worker, that had been seen at the cut.
-    reader
-        Of its edges, while there is one.
+    edges
+        Those at its version, as far as they are read and while they are wanted.
     """
 
     graph: EvolvingGraph
     lease: int | None = None
     version: int = -1
     vertices: int = 0
-    reader: EdgeReader | None = None
+    edges: EdgesByPage | None = None
     _pages: SnapshotPages | None = None
     _lent: PointPages | None = None
 
     def read_edges(self) -> bool:
         """Read a stretch of the edges at this branch's version; return whether that was all."""
-        if self.reader is None:
-            self.reader = EdgeReader(self.graph, self.version)
-        return self.reader.step()
+        if self.edges is None:
+            self.edges = EdgesByPage(self.graph, self.version)
+        return self.edges.step()
 
     def pages(self) -> SnapshotPages:
         """Return vertices and, where they were read, edges by page; the branch must be over."""
         if self._pages is None:
-            rows, columns_of = self._stored()
             self._pages = SnapshotPages(
-                self.graph, rows=rows, columns_of=columns_of, vertices=self.vertices, reader=self.reader
+                self.graph, columns_of=self._stored(), vertices=self.vertices, edges=self.edges
             )
         return self._pages
 
-    def _stored(self) -> tuple[int, ColumnsOf]:
-        """How many rows there were at the version, and what is stored of rows."""
+    def _stored(self) -> ColumnsOf:
+        """What is stored of rows that there were at the version."""
         raise NotImplementedError
 
     def drop_edges(self) -> None:
         """Let go of the edges that were read, and of the points."""
-        self._pages = self.reader = self._lent = None
+        self._pages = self.edges = self._lent = None
 
     def lend_points(self, pages: PointPages) -> None:
         """See `StorableBranch`."""

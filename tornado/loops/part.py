@@ -164,12 +164,6 @@ class PagesView(Protocol):
         """
         ...
 
-    def some_edges(
-        self, first: int, stop: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Source ids, target ids and weights of a stretch of all edges, in no particular order; nothing need be arranged."""
-        ...
-
 
 class StepsView(BranchPartView, Protocol):
     """One worker's part of a branch whose values have come from other vertices, each from one; asked when it is over."""

@@ -176,9 +176,9 @@ class AccumulativeBranch(CompiledBranch[SumBundle, SumState], AccumulativeProces
         """The bound, the same on all workers."""
         return {"bound": self._instruction.bound, "diverged": float(self._instruction.is_diverged)}
 
-    def _stored(self) -> tuple[int, ColumnsOf]:
+    def _stored(self) -> ColumnsOf:
         """See `ReadsEdges`."""
-        return self.state.rows_seen, self._held().stored
+        return self._held().stored
 
     def _held(self) -> NormalisedValues:
         """See `CompiledPart`."""

@@ -101,9 +101,9 @@ class CoreBranch(CompiledBranch[CoreBundle, CoreState], CoreProcessor):
         """See `BranchPartView`: how many vertices of this part may be too low; where none is of any part, none is too low at all."""
         return {"may_be_low": float(self.state.waiting_to_rise + self.needs_all)}
 
-    def _stored(self) -> tuple[int, ColumnsOf]:
+    def _stored(self) -> ColumnsOf:
         """See `ReadsEdges`."""
-        return self.state.rows_seen, self.state.stored_columns
+        return self.state.stored_columns
 
     def _set_cap(self, iteration: int) -> None:
         """See `CompiledBranch`."""

@@ -205,12 +205,9 @@ class CountingBranch(ReadsEdges):
         return self._say_pages(phase, self._counts.found_to_say())
 
     def _say_edges(self) -> Iterator[None]:
-        reader, taken = EdgeReader(self.graph, self.version), 0
-        is_over = False
-        while not is_over:
-            is_over = reader.step()
-            producers, consumers, _, _ = (column[taken:] for column in reader.columns())
-            taken += len(producers)
+        reader = EdgeReader(self.graph, self.version)
+        while not reader.is_over:
+            producers, consumers, _, _ = reader.stretch()
             others = producers != consumers
             self._take_edges(producers[others], consumers[others])
             yield
@@ -295,10 +292,10 @@ class CountingBranch(ReadsEdges):
         """The values of this worker's vertices; the branch must be over."""
         return LocalValues(self.graph, self._values, self.vertices)
 
-    def _stored(self) -> tuple[int, ColumnsOf]:
+    def _stored(self) -> ColumnsOf:
         """See `ReadsEdges`."""
         held = self._values
-        return held.rows_seen, lambda rows: {"values": held.values_of(rows)}
+        return lambda rows: {"values": held.values_of(rows)}
 
     # Ending
 

@@ -269,9 +269,9 @@ class LearningBranch(ReadsEdges):
 
     # Storing
 
-    def _stored(self) -> tuple[int, ColumnsOf]:
+    def _stored(self) -> ColumnsOf:
         """See `ReadsEdges`: of vertices nothing is stored."""
-        return self.graph.rows, lambda _: {}
+        return lambda _: {}
 
     def parameters(self) -> Mapping[str, NDArray[Any]]:
         """See `StorableView`: what the branch has found, and what else the main loop knew."""

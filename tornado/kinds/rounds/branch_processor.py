@@ -94,9 +94,9 @@ class RoundsBranch(CompiledBranch[RoundsBundle, RoundsState], RoundsProcessor):
         """See `CompiledBranch`."""
         return bundle.without_values() if self._fresh else bundle
 
-    def _stored(self) -> tuple[int, ColumnsOf]:
+    def _stored(self) -> ColumnsOf:
         """See `ReadsEdges`."""
-        return self.state.rows_seen, self.state.stored_columns
+        return self.state.stored_columns
 
     def _set_cap(self, iteration: int) -> None:
         """See `CompiledBranch`; one that was stopped has a lower one."""

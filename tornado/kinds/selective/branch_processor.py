@@ -117,9 +117,9 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
                 bundles.append(Bundle(sender, messages))
         return bundles
 
-    def _stored(self) -> tuple[int, ColumnsOf]:
+    def _stored(self) -> ColumnsOf:
         """See `ReadsEdges`."""
-        return self.state.rows_seen, partial(self.state.stored_columns, ids=self.graph.columns.ids)
+        return partial(self.state.stored_columns, ids=self.graph.columns.ids)
 
     def steps_back(self, ids: NDArray[np.int64]) -> WaySteps:
         """See `StepsView`."""

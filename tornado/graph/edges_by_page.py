@@ -1,0 +1,132 @@
+"""All edges of one version of a graph, by the page of a stored snapshot that their targets fall to.
+
+They are read from the lists a stretch at a time and put where they belong at once, so there is one copy of them, and it is all the
+memory that this takes: how many edges a page may have at most is known before, from the lengths of in-lists and from graves.
+Pages are smaller here than in the store, so that what one of them has is put in order within the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arena import reserve
+from ..errors import InternalError
+from .edge_reader import EdgeReader, EdgeRows, edge_rows
+from .evolving_graph import EvolvingGraph
+from .graph_module import graph_module
+from .partition import pages_of
+
+_EDGES = 1 << 15  # of a page here: less than a megabyte
+_ROWS = (
+    1 << 13
+)  # a store's pages have twice as many vertices, so in nearly each of them there are whole pages of here
+_MOST_PAGES = 1 << 12
+_STRETCH_ROWS = 1 << 15
+
+NarrowEdges = tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]
+
+
+class EdgesByPage:
+    """See the module.
+
+    Parameters
+    ----------
+    graph
+        What to read; somebody holds a lease of `version` until all is read.
+    version
+        Edges visible at this version are read.
+    """
+
+    def __init__(self, graph: EvolvingGraph, version: int) -> None:
+        self._kernel = graph_module()
+        self._graph = graph
+        self._version = version
+        self._reader = EdgeReader(graph, version)
+        self._ids = np.empty(self._reader.rows, np.int64)  # in the graph they are 64 bytes apart
+        self._pages = 1
+        while self._pages < _MOST_PAGES and (
+            self._pages * _EDGES < graph.most_edges() or self._pages * _ROWS < self._reader.rows
+        ):
+            self._pages *= 2
+        self._first = self._following = np.zeros(self._pages, np.int64)
+        self._edges = edge_rows(0)
+        self._reading = self._read()
+
+    def __len__(self) -> int:
+        return int((self._following - self._first).sum())
+
+    def step(self) -> bool:
+        """Read a stretch, on the worker's thread; return whether all is read."""
+        return next(self._reading, self) is self
+
+    def _read(self) -> Iterator[None]:
+        kernel, graph, page_of_row = self._kernel, self._graph.addresses, np.empty(len(self._ids), np.uint16)
+        room = np.zeros(self._pages, np.int64)
+        for first in range(0, len(self._ids), _STRETCH_ROWS):
+            stop = min(first + _STRETCH_ROWS, len(self._ids))
+            self._ids[first:stop] = self._graph.columns.ids[first:stop]
+            page_of_row[first:stop] = pages_of(self._ids[first:stop], self._pages)
+            kernel.count_in_lists(graph, page_of_row, first, stop, room)
+            yield
+        # Behind the lists: an edge that was removed meanwhile is counted once at least.
+        kernel.count_graves(graph, self._version, page_of_row, room)
+        ends = np.cumsum(room)
+        self._first = ends - room
+        self._following = self._first.copy()
+        # Not of NumPy, which asks for huge pages: those are faster to have only where a process has just let go of some.
+        self._edges = tuple(
+            reserve(int(ends[-1]), kind) for kind in (np.int32, np.int32, np.float64, np.int64)
+        )
+        while not self._reader.is_over:
+            read = self._reader.stretch()
+            moved = kernel.move_by_page(page_of_row, *read, self._following, ends, *self._edges)
+            if moved < len(read[0]):
+                raise InternalError(
+                    f"a page of edges at version {self._version} has more than were counted for it"
+                )
+            yield
+
+    def page(self, page: int, pages: int) -> NarrowEdges:
+        """Source ids, target ids and weights of those that fall to a page of so many, a power of two; see `PagesView.page_edges`."""
+        if pages > self._pages:
+            producers, consumers, weights, born = self._part(page % self._pages)
+            chosen = pages_of(self._ids[consumers], pages) == page
+            parts = [(producers[chosen], consumers[chosen], weights[chosen], born[chosen])]
+        else:
+            parts = [self._part(part) for part in range(page, self._pages, pages)]
+        return self._named(parts)
+
+    def _part(self, part: int) -> EdgeRows:
+        edges = slice(self._first[part], self._following[part])
+        producers, consumers, weights, born = self._edges
+        return producers[edges], consumers[edges], weights[edges], born[edges]
+
+    def _named(self, parts: Sequence[EdgeRows]) -> NarrowEdges:
+        """The edges of some parts, each in the order of arrival, in columns as narrow as they may be."""
+        count, ids = sum(len(part[0]) for part in parts), self._ids
+        narrow = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)
+        places, first, are_wide, weigh_more = np.empty(count, np.int32), 0, False, False
+        for producers, consumers, weights, born in parts:
+            own = slice(first, first + len(born))
+            order = np.empty(len(born), np.int32)
+            self._kernel.place_by_birth(born, order, np.empty_like(order), places[own])
+            wide = self._kernel.name_edges(
+                ids, places[own], producers, consumers, weights, *(column[own] for column in narrow)
+            )
+            are_wide, weigh_more = are_wide or wide[0], weigh_more or wide[1]
+            places[own] += first
+            first = own.stop
+        # What is wide not by the kernel: each other pair of types would be another one to compile.
+        if not (are_wide or weigh_more):
+            return narrow
+        producers, consumers, weights = (
+            np.concatenate(column) for column in tuple(zip(*parts, strict=True))[:3]
+        )
+        order = np.empty_like(places)
+        order[places] = np.arange(count, dtype=np.int32)
+        sources, targets = (ids[producers[order]], ids[consumers[order]]) if are_wide else narrow[:2]
+        return sources, targets, weights[order] if weigh_more else narrow[2]
