@@ -7,6 +7,7 @@ the exit codes are in `presentation.ExitCode`. Nothing here is imported by the r
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from .presentation import present_failures
 
     def run() -> int:
+        from ..config import numpy_pages
+
+        os.environ.update(numpy_pages(os.environ))  # before anything imports NumPy
         from .application import run_command_line
 
         return run_command_line(arguments)

@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from ..config import numpy_pages
 from ..errors import WorkerLost
 from .member import MemberConfig, kill_all
 
@@ -79,8 +80,10 @@ class ProcessLauncher:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
+            env=os.environ
+            | numpy_pages(os.environ)
             # Threads of numeric libraries do not survive a fork.
-            env=os.environ | {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            | {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
         self._server, self._answers = server, SimpleQueue()
         threading.Thread(

@@ -19,6 +19,7 @@ from typing import Any
 
 from pyspark import BarrierTaskContext, SparkConf, SparkContext
 
+from ..config import numpy_pages
 from ..errors import InvalidArgument
 from . import spark_daemon
 from .member import MemberConfig, kill_all
@@ -186,11 +187,12 @@ def _context(master: str, module: str) -> SparkContext:
         .set("spark.ui.enabled", "false")
         .set("spark.ui.showConsoleProgress", "false")
         .set("spark.python.daemon.module", spark_daemon.__name__)
-        .set(f"spark.executorEnv.{spark_daemon.PRELOADED}", module)
+        .setExecutorEnv(spark_daemon.PRELOADED, module)
         .set("spark.scheduler.barrier.maxConcurrentTasksCheck.interval", "1s")
         .set("spark.barrier.sync.timeout", "60")
         .set("spark.python.task.killTimeout", "500ms")
-        .set("spark.executorEnv.PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        .setExecutorEnv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        .setExecutorEnv(pairs=list(numpy_pages(os.environ).items()))
     )
     interrupt = signal.getsignal(signal.SIGINT)
     context = SparkContext.getOrCreate(conf)

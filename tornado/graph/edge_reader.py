@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .evolving_graph import EvolvingGraph
 from .graph_module import graph_module
 
-_ROOM = 1 << 14  # edges read in one step: a fraction of a millisecond, and what they take stays in the cache
+_ROOM = 1 << 13  # edges read in one step: a fraction of a millisecond, and what they take stays in the cache
 _ROWS = 1 << 15
 
 EdgeRows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]

@@ -77,10 +77,7 @@ class EdgesByPage:
         ends = np.cumsum(room)
         self._first = ends - room
         self._following = self._first.copy()
-        # Not of NumPy, which asks for huge pages: those are faster to have only where a process has just let go of some.
-        self._edges = tuple(
-            reserve(int(ends[-1]), kind) for kind in (np.int32, np.int32, np.float64, np.int64)
-        )
+        self._edges = _reserved(int(ends[-1]))
         while not self._reader.is_over:
             read = self._reader.stretch()
             moved = kernel.move_by_page(page_of_row, *read, self._following, ends, *self._edges)
@@ -130,3 +127,13 @@ class EdgesByPage:
         order[places] = np.arange(count, dtype=np.int32)
         sources, targets = (ids[producers[order]], ids[consumers[order]]) if are_wide else narrow[:2]
         return sources, targets, weights[order] if weigh_more else narrow[2]
+
+
+def _reserved(count: int) -> EdgeRows:
+    """Columns as `edge_rows` makes them, on small pages whatever NumPy asks for: the system has them at once, and they are used once."""
+    return (
+        reserve(count, np.int32),
+        reserve(count, np.int32),
+        reserve(count, np.float64),
+        reserve(count, np.int64),
+    )

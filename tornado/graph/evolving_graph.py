@@ -583,11 +583,11 @@ class EvolvingGraph:
 
 def _graves(ring: int) -> dict[str, np.ndarray]:
     return {
-        "grave_producer": np.zeros(ring, np.int32),
-        "grave_consumer": np.zeros(ring, np.int32),
-        "grave_weight": np.zeros(ring, np.float64),
-        "grave_born": np.zeros(ring, np.int64),
-        "grave_died": np.zeros(ring, np.int64),
-        "grave_next_out": np.zeros(ring, np.int64),
-        "grave_next_in": np.zeros(ring, np.int64),
+        "grave_producer": reserve(ring, np.int32),
+        "grave_consumer": reserve(ring, np.int32),
+        "grave_weight": reserve(ring, np.float64),
+        "grave_born": reserve(ring, np.int64),
+        "grave_died": reserve(ring, np.int64),
+        "grave_next_out": reserve(ring, np.int64),
+        "grave_next_in": reserve(ring, np.int64),
     }

@@ -150,7 +150,7 @@ def place_by_birth(born, order, room, places):
     shift = np.uint64(0)
     is_last = False
     while not is_last:
-        is_last = left < _DIGITS
+        is_last = bool(left < _DIGITS)
         following[:] = 0
         for i in range(born.size):
             following[(np.uint64(born[i] - least) >> shift) & _LOW_BITS] += 1
@@ -161,12 +161,12 @@ def place_by_birth(born, order, room, places):
             place += count
         for i in range(born.size):
             edge = order[i]
-            digit = (np.uint64(born[edge] - least) >> shift) & _LOW_BITS
+            own = (np.uint64(born[edge] - least) >> shift) & _LOW_BITS
             if is_last:
-                places[edge] = following[digit]
+                places[edge] = following[own]
             else:
-                room[following[digit]] = edge
-            following[digit] += 1
+                room[following[own]] = edge
+            following[own] += 1
         order, room = room, order
         shift += np.uint64(_DIGIT_BITS)
         left >>= np.uint64(_DIGIT_BITS)
