@@ -15,6 +15,7 @@ SOAK_WITHIN_S = 5_000
 NAMES = (
     "conformance",
     "later_workers",
+    "numpy_pages",
     "faults",
     "drivers",
     "signs_of_life",
@@ -30,8 +31,9 @@ FILES = [f"tests/engine/test_{name}.py" for name in NAMES]
 LOCAL = (
     "exact_at_the_versions or slots or drivers or ends_or_hangs or closing_leaves or durable"
     " or (real_stream and random-2-1) or learners or strangers_who_talk_to_driver or later_workers"
+    " or workers_begin_with_it"
 )
-CLUSTER = "exact_at_the_versions or executor"
+CLUSTER = "exact_at_the_versions or executor or workers_begin_with_it"
 
 
 def command(chosen, *, is_soak):

@@ -519,6 +519,24 @@ def test_edges_are_put_by_page_while_the_graph_changes(monkeypatch, pages, chang
     graph.release(old_lease)
 
 
+def test_edges_that_are_no_longer_wanted_are_let_go_of_at_once_however_far_they_were_read(monkeypatch):
+    monkeypatch.setattr(edge_reader, "_ROOM", 100)
+    graph, _ = unchanging_graph(mixed(random_multigraph(100, 3000, seed=8), seed=8))
+    lease, version = graph.lease()
+    for steps in range(5):
+        edges = EdgesByPage(graph, version)
+        for _ in range(steps):
+            assert not edges.step()
+        held = weakref.ref(edges)
+        gc.disable()
+        del edges
+        try:
+            assert held() is None
+        finally:
+            gc.enable()
+    graph.release(lease)
+
+
 @pytest.mark.parametrize("pages", [1, 8])
 def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pages):
     monkeypatch.setattr(snapshot_pages, "_STRETCH", 100)

@@ -7,7 +7,7 @@ Pages are smaller here than in the store, so that what one of them has is put in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from ..arena import reserve
 from ..errors import InternalError
-from .edge_reader import EdgeReader, EdgeRows, edge_rows
+from .edge_reader import EdgeReader, EdgeRows
 from .evolving_graph import EvolvingGraph
 from .graph_module import graph_module
 from .partition import pages_of
 
 _EDGES = 1 << 15  # of a page here: less than a megabyte
-_ROWS = (
-    1 << 13
-)  # a store's pages have twice as many vertices, so in nearly each of them there are whole pages of here
+_ROWS = 1 << 13  # a store's pages have twice as many vertices, so nearly always whole pages of here
 _MOST_PAGES = 1 << 12
 _STRETCH_ROWS = 1 << 15
 
@@ -52,40 +50,54 @@ class EdgesByPage:
             self._pages * _EDGES < graph.most_edges() or self._pages * _ROWS < self._reader.rows
         ):
             self._pages *= 2
+        self._page_of_row = np.empty(self._reader.rows, np.uint16)
+        self._counted_rows = 0
+        self._room = np.zeros(self._pages, np.int64)
         self._first = self._following = np.zeros(self._pages, np.int64)
-        self._edges = edge_rows(0)
-        self._reading = self._read()
+        self._edges: EdgeRows | None = None
 
     def __len__(self) -> int:
         return int((self._following - self._first).sum())
 
     def step(self) -> bool:
         """Read a stretch, on the worker's thread; return whether all is read."""
-        return next(self._reading, self) is self
+        if self._counted_rows < self._reader.rows:
+            self._count_rows()
+        elif self._edges is None:
+            self._edges = self._make_room()
+        elif not self._reader.is_over:
+            self._read(self._edges)
+        return self._edges is not None and self._reader.is_over
 
-    def _read(self) -> Iterator[None]:
-        kernel, graph, page_of_row = self._kernel, self._graph.addresses, np.empty(len(self._ids), np.uint16)
-        room = np.zeros(self._pages, np.int64)
-        for first in range(0, len(self._ids), _STRETCH_ROWS):
-            stop = min(first + _STRETCH_ROWS, len(self._ids))
-            self._ids[first:stop] = self._graph.columns.ids[first:stop]
-            page_of_row[first:stop] = pages_of(self._ids[first:stop], self._pages)
-            kernel.count_in_lists(graph, page_of_row, first, stop, room)
-            yield
+    def _count_rows(self) -> None:
+        first, stop = self._counted_rows, min(self._counted_rows + _STRETCH_ROWS, self._reader.rows)
+        self._ids[first:stop] = self._graph.columns.ids[first:stop]
+        self._page_of_row[first:stop] = pages_of(self._ids[first:stop], self._pages)
+        self._kernel.count_in_lists(self._graph.addresses, self._page_of_row, first, stop, self._room)
+        self._counted_rows = stop
+
+    def _make_room(self) -> EdgeRows:
         # Behind the lists: an edge that was removed meanwhile is counted once at least.
-        kernel.count_graves(graph, self._version, page_of_row, room)
-        ends = np.cumsum(room)
-        self._first = ends - room
-        self._following = self._first.copy()
-        self._edges = _reserved(int(ends[-1]))
-        while not self._reader.is_over:
-            read = self._reader.stretch()
-            moved = kernel.move_by_page(page_of_row, *read, self._following, ends, *self._edges)
-            if moved < len(read[0]):
-                raise InternalError(
-                    f"a page of edges at version {self._version} has more than were counted for it"
-                )
-            yield
+        self._kernel.count_graves(self._graph.addresses, self._version, self._page_of_row, self._room)
+        ends = np.cumsum(self._room)
+        self._first, self._following = ends - self._room, ends - self._room
+        count = int(ends[-1])
+        # On small pages, whatever NumPy asks for: the system has them at once, and they are used once.
+        return (
+            reserve(count, np.int32),
+            reserve(count, np.int32),
+            reserve(count, np.float64),
+            reserve(count, np.int64),
+        )
+
+    def _read(self, edges: EdgeRows) -> None:
+        read = self._reader.stretch()
+        stop = self._first + self._room
+        moved = self._kernel.move_by_page(self._page_of_row, *read, self._following, stop, *edges)
+        if moved < len(read[0]):
+            raise InternalError(
+                f"a page of edges at version {self._version} has more than were counted for it"
+            )
 
     def page(self, page: int, pages: int) -> NarrowEdges:
         """Source ids, target ids and weights of those that fall to a page of so many, a power of two; see `PagesView.page_edges`."""
@@ -98,9 +110,11 @@ class EdgesByPage:
         return self._named(parts)
 
     def _part(self, part: int) -> EdgeRows:
-        edges = slice(self._first[part], self._following[part])
+        if self._edges is None:
+            raise InternalError("the edges were not read to their end")
+        own = slice(self._first[part], self._following[part])
         producers, consumers, weights, born = self._edges
-        return producers[edges], consumers[edges], weights[edges], born[edges]
+        return producers[own], consumers[own], weights[own], born[own]
 
     def _named(self, parts: Sequence[EdgeRows]) -> NarrowEdges:
         """The edges of some parts, each in the order of arrival, in columns as narrow as they may be."""
@@ -127,13 +141,3 @@ class EdgesByPage:
         order[places] = np.arange(count, dtype=np.int32)
         sources, targets = (ids[producers[order]], ids[consumers[order]]) if are_wide else narrow[:2]
         return sources, targets, weights[order] if weigh_more else narrow[2]
-
-
-def _reserved(count: int) -> EdgeRows:
-    """Columns as `edge_rows` makes them, on small pages whatever NumPy asks for: the system has them at once, and they are used once."""
-    return (
-        reserve(count, np.int32),
-        reserve(count, np.int32),
-        reserve(count, np.float64),
-        reserve(count, np.int64),
-    )
