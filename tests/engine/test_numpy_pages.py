@@ -43,6 +43,7 @@ def test_a_command_has_said_so_before_numpy_is_imported(given, has):
 
 
 @pytest.mark.parametrize("place", REMOTE)
-def test_workers_begin_with_it(place):
+def test_workers_begin_with_it(place, monkeypatch):
+    monkeypatch.delenv(ASKS, raising=False)
     with master_at(place) as master:
         assert [psutil.Process(pid).environ()[ASKS] for pid in pids_of(master)] == ["0", "0"]

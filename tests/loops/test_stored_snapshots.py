@@ -452,19 +452,25 @@ def unchanging_graph(records):
     return main.graph, main.state
 
 
+def read_whole(graph, version):
+    edges = EdgesByPage(graph, version)
+    while not edges.step():
+        pass
+    return edges
+
+
 def by_arrival(edges):
     order = np.argsort(edges[3], kind="stable")
     return [column[order].tolist() for column in edges]
 
 
 def test_edges_are_read_whole_while_the_graph_changes(monkeypatch):
-    monkeypatch.setattr(edge_reader, "_ROOM", 8)
     monkeypatch.setattr(edge_reader, "_ROWS", 16)
     records = mixed(random_multigraph(100, 3000, seed=5), seed=5)
     graph, _ = unchanging_graph(records.slice(0, 2000))
     lease, version = graph.lease()
     expected = by_arrival(graph.edges(version))
-    reader, read = EdgeReader(graph, version), []
+    reader, read = EdgeReader(graph, version, most=8), []
     following = 2000
     while not reader.is_over:
         read.append([column.copy() for column in reader.stretch()])
@@ -481,9 +487,9 @@ def test_edges_are_read_whole_while_the_graph_changes(monkeypatch):
 @pytest.mark.parametrize("pages", [1, 2, 8, 64])
 @pytest.mark.parametrize("changes", ["none", "removals", "insertions", "both"])
 def test_edges_are_put_by_page_while_the_graph_changes(monkeypatch, pages, changes):
-    for name, few in (("_EDGES", 100), ("_ROWS", 1 << 20), ("_STRETCH_ROWS", 16)):
-        monkeypatch.setattr(edges_by_page, name, few)
-    monkeypatch.setattr(edge_reader, "_ROOM", 8)
+    few = {"_EDGES": 100, "_ROWS": 1 << 20, "_STRETCH_ROWS": 16, "_STRETCH_GRAVES": 16, "FEW_EDGES_READ": 8}
+    for name, number in few.items():
+        monkeypatch.setattr(edges_by_page, name, number)
     records = mixed(random_multigraph(100, 3000, seed=7), seed=7)
     graph, _ = unchanging_graph(records.slice(0, 2000))
     old_lease, _ = graph.lease()
@@ -492,7 +498,7 @@ def test_edges_are_put_by_page_while_the_graph_changes(monkeypatch, pages, chang
     sources, targets, weights, born = graph.edges(version)
     live = EdgeBatch(sources, targets, weights, np.full(len(sources), -1, np.int8))
     edges = EdgesByPage(graph, version)
-    assert edges._pages == 16
+    assert edges._pages >= 16
     following = 0
     while not edges.step():
         part = live.slice(following, following + 10)
@@ -502,8 +508,12 @@ def test_edges_are_put_by_page_while_the_graph_changes(monkeypatch, pages, chang
             changes in ("insertions", "both")
         ):
             graph.apply(batch.src, batch.dst, batch.weight, batch.op, 0, len(batch))
-    assert following > 500
+    assert following > 300
     assert len(edges) == len(sources)
+    some = [edges.some(first, min(first + 70, len(sources))) for first in range(0, len(sources), 70)]
+    assert sorted(
+        zip(*(np.concatenate(column).tolist() for column in zip(*some, strict=True)), strict=True)
+    ) == sorted(zip(sources.tolist(), targets.tolist(), weights.tolist(), strict=True))
     for page in range(pages):
         order = np.flatnonzero(pages_of(targets, pages) == page)
         order = order[np.argsort(born[order])]
@@ -520,7 +530,7 @@ def test_edges_are_put_by_page_while_the_graph_changes(monkeypatch, pages, chang
 
 
 def test_edges_that_are_no_longer_wanted_are_let_go_of_at_once_however_far_they_were_read(monkeypatch):
-    monkeypatch.setattr(edge_reader, "_ROOM", 100)
+    monkeypatch.setattr(edges_by_page, "FEW_EDGES_READ", 100)
     graph, _ = unchanging_graph(mixed(random_multigraph(100, 3000, seed=8), seed=8))
     lease, version = graph.lease()
     for steps in range(5):
@@ -537,14 +547,45 @@ def test_edges_that_are_no_longer_wanted_are_let_go_of_at_once_however_far_they_
     graph.release(lease)
 
 
+def test_what_is_being_arranged_lets_go_of_the_edges_at_once():
+    graph, state = unchanging_graph(mixed(random_multigraph(100, 3000, seed=8), seed=8))
+    lease, version = graph.lease()
+    edges = read_whole(graph, version)
+    arranged = SnapshotPages(graph, columns_of=state.stored_columns, vertices=graph.vertices, edges=edges)
+    assert not arranged.arrange(8)
+    held = weakref.ref(edges)
+    gc.disable()
+    arranged.let_go()
+    del edges
+    try:
+        assert held() is None
+    finally:
+        gc.enable()
+    graph.release(lease)
+
+
+def test_pages_of_the_same_graph_are_the_same_however_many_graves_there_are(monkeypatch):
+    monkeypatch.setattr(edges_by_page, "_EDGES", 100)
+    monkeypatch.setattr(edges_by_page, "_ROWS", 1 << 20)
+    graph, _ = unchanging_graph(mixed(random_multigraph(100, 3000, seed=9), seed=9))
+    lease, version = graph.lease()
+    before = [[column.tolist() for column in read_whole(graph, version).page(page, 4)] for page in range(4)]
+    for op in (1, -1):
+        ends = np.full(5000, 7)
+        graph.apply(ends, ends, np.full(5000, 0.5), np.full(5000, op, np.int8), 0, 5000)
+    assert graph.statistics().graves >= 5000
+    for at in (version, graph.sequence):
+        edges = read_whole(graph, at)
+        assert [[column.tolist() for column in edges.page(page, 4)] for page in range(4)] == before
+    graph.release(lease)
+
+
 @pytest.mark.parametrize("pages", [1, 8])
 def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pages):
     monkeypatch.setattr(snapshot_pages, "_STRETCH", 100)
     graph, state = unchanging_graph(mixed(random_multigraph(300, 3000, seed=6), seed=6))
     lease, version = graph.lease()
-    edges = EdgesByPage(graph, version)
-    while not edges.step():
-        pass
+    edges = read_whole(graph, version)
     arranged = SnapshotPages(
         graph,
         columns_of=partial(state.stored_columns, ids=graph.columns.ids),

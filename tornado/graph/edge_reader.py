@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .evolving_graph import EvolvingGraph
 from .graph_module import graph_module
 
-_ROOM = 1 << 13  # edges read in one step: a fraction of a millisecond, and what they take stays in the cache
+FEW_EDGES_READ = 1 << 14  # what they take stays in the cache
 _ROWS = 1 << 15
 
 EdgeRows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]
@@ -27,6 +27,8 @@ class EdgeReader:
         What to read; somebody holds a lease of `version` until the end.
     version
         Edges visible at this version are read.
+    most
+        How many are read at once; more where one producer has more.
 
     Attributes
     ----------
@@ -36,13 +38,14 @@ class EdgeReader:
         Whether all was read.
     """
 
-    def __init__(self, graph: EvolvingGraph, version: int) -> None:
+    def __init__(self, graph: EvolvingGraph, version: int, most: int) -> None:
         self._kernel = graph_module()
         self._graph = graph
         self._version = version
         self.rows = graph.rows  # a producer with a later row has no edge that is old enough
         self._following = 0
-        self._room = edge_rows(_ROOM)
+        self._most = most
+        self._room = edge_rows(most)
 
     @property
     def is_over(self) -> bool:  # noqa: D102  # see above
@@ -61,6 +64,8 @@ class EdgeReader:
         producers, consumers, weights, born = self._room
         if self._following == first < stop:  # a hub with more edges than there is room for
             self._room = edge_rows(2 * len(producers))
+        elif len(producers) > self._most:
+            self._room = edge_rows(self._most)
         return producers[:count], consumers[:count], weights[:count], born[:count]
 
 

@@ -1,7 +1,7 @@
 """All edges of one version of a graph, by the page of a stored snapshot that their targets fall to.
 
-They are read from the lists a stretch at a time and put where they belong at once, so there is one copy of them, and it is all the
-memory that this takes: how many edges a page may have at most is known before, from the lengths of in-lists and from graves.
+They are read from the lists a stretch at a time and put where they belong at once, so there is one copy of them: how many edges a
+page may have at most is known before, from the lengths of in-lists and from graves.
 Pages are smaller here than in the store, so that what one of them has is put in order within the cache.
 """
 
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from ..arena import reserve
 from ..errors import InternalError
-from .edge_reader import EdgeReader, EdgeRows
+from .edge_reader import FEW_EDGES_READ, EdgeReader, EdgeRows
 from .evolving_graph import EvolvingGraph
+from .graph_columns import BURIED_FIRST, BURIED_NEXT, EDGES
 from .graph_module import graph_module
 from .partition import pages_of
 
@@ -24,7 +25,12 @@ _EDGES = 1 << 15  # of a page here: less than a megabyte
 _ROWS = 1 << 13  # a store's pages have twice as many vertices, so nearly always whole pages of here
 _MOST_PAGES = 1 << 12
 _STRETCH_ROWS = 1 << 15
+_STRETCH_GRAVES = 1 << 17
+_STRETCHES_OF_A_STEP = (
+    4  # of edges, together a millisecond: who steps more often than that has others wait for longer
+)
 
+Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 NarrowEdges = tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]
 
 
@@ -43,29 +49,37 @@ class EdgesByPage:
         self._kernel = graph_module()
         self._graph = graph
         self._version = version
-        self._reader = EdgeReader(graph, version)
+        self._reader = EdgeReader(graph, version, FEW_EDGES_READ)
         self._ids = np.empty(self._reader.rows, np.int64)  # in the graph they are 64 bytes apart
+        self._page_of_row = np.empty(self._reader.rows, np.uint16)
         self._pages = 1
+        edges = graph.columns.counters[EDGES]  # without graves: the same graph is to have the same pages
         while self._pages < _MOST_PAGES and (
-            self._pages * _EDGES < graph.most_edges() or self._pages * _ROWS < self._reader.rows
+            self._pages * _EDGES < edges or self._pages * _ROWS < self._reader.rows
         ):
             self._pages *= 2
-        self._page_of_row = np.empty(self._reader.rows, np.uint16)
+        self._room, self._first, self._following = (np.zeros(self._pages, np.int64) for _ in range(3))
         self._counted_rows = 0
-        self._room = np.zeros(self._pages, np.int64)
-        self._first = self._following = np.zeros(self._pages, np.int64)
+        self._graves: range | None = None  # that are not counted yet
         self._edges: EdgeRows | None = None
 
     def __len__(self) -> int:
         return int((self._following - self._first).sum())
 
     def step(self) -> bool:
-        """Read a stretch, on the worker's thread; return whether all is read."""
+        """Read some, on the worker's thread; return whether all is read."""
         if self._counted_rows < self._reader.rows:
             self._count_rows()
+        elif (
+            self._graves is None
+        ):  # behind the lists: an edge that was removed meanwhile is counted once at least
+            counters = self._graph.columns.counters
+            self._graves = range(int(counters[BURIED_FIRST]), int(counters[BURIED_NEXT]))
+        elif self._graves:
+            self._count_graves(self._graves)
         elif self._edges is None:
             self._edges = self._make_room()
-        elif not self._reader.is_over:
+        else:
             self._read(self._edges)
         return self._edges is not None and self._reader.is_over
 
@@ -76,9 +90,14 @@ class EdgesByPage:
         self._kernel.count_in_lists(self._graph.addresses, self._page_of_row, first, stop, self._room)
         self._counted_rows = stop
 
+    def _count_graves(self, left: range) -> None:
+        some = left[:_STRETCH_GRAVES]
+        self._kernel.count_graves(
+            self._graph.addresses, self._version, self._page_of_row, some.start, some.stop, self._room
+        )
+        self._graves = left[len(some) :]
+
     def _make_room(self) -> EdgeRows:
-        # Behind the lists: an edge that was removed meanwhile is counted once at least.
-        self._kernel.count_graves(self._graph.addresses, self._version, self._page_of_row, self._room)
         ends = np.cumsum(self._room)
         self._first, self._following = ends - self._room, ends - self._room
         count = int(ends[-1])
@@ -91,13 +110,30 @@ class EdgesByPage:
         )
 
     def _read(self, edges: EdgeRows) -> None:
-        read = self._reader.stretch()
-        stop = self._first + self._room
-        moved = self._kernel.move_by_page(self._page_of_row, *read, self._following, stop, *edges)
-        if moved < len(read[0]):
-            raise InternalError(
-                f"a page of edges at version {self._version} has more than were counted for it"
+        for _ in range(_STRETCHES_OF_A_STEP):
+            if self._reader.is_over:
+                return
+            read = self._reader.stretch()
+            stop = self._first + self._room
+            moved = self._kernel.move_by_page(self._page_of_row, *read, self._following, stop, *edges)
+            if moved < len(read[0]):
+                raise InternalError(
+                    f"a page of edges at version {self._version} has more than were counted for it"
+                )
+
+    def some(self, first: int, stop: int) -> Edges:
+        """Source ids, target ids and weights of a stretch of all of them, in the order of pages."""
+        begins = np.concatenate([[0], np.cumsum(self._following - self._first)])
+        parts = [
+            tuple(
+                column[max(first - begins[part], 0) : stop - begins[part]] for column in self._part(part)[:3]
             )
+            for part in range(
+                int(np.searchsorted(begins, first, side="right")) - 1, int(np.searchsorted(begins, stop))
+            )
+        ]
+        producers, consumers, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return self._ids[producers], self._ids[consumers], weights
 
     def page(self, page: int, pages: int) -> NarrowEdges:
         """Source ids, target ids and weights of those that fall to a page of so many, a power of two; see `PagesView.page_edges`."""

@@ -7,7 +7,7 @@ How many there are need not be counted one by one, since the graph knows how lon
 import numba as nb
 import numpy as np
 
-from .graph_columns import BURIED_FIRST, BURIED_NEXT, GRAVE_MASK
+from .graph_columns import BURIED_FIRST, GRAVE_MASK
 
 _DIGIT_BITS = (
     12  # of births that one counting sort looks at: its counts stay in the cache beside the edges of a page
@@ -34,9 +34,12 @@ def count_in_lists(graph, page_of_row, first, stop, counts):
 
 
 @nb.njit(cache=True, nogil=True)
-def count_graves(graph, version, page_of_row, counts):
-    """Add to `counts` the graves whose edges are visible at a version, by the page of their consumers; see `count_in_lists`."""
-    for number in range(graph.counters[BURIED_FIRST], graph.counters[BURIED_NEXT]):
+def count_graves(graph, version, page_of_row, first, stop, counts):
+    """Add to `counts` the graves ``first .. stop`` whose edges are visible at a version, by the page of their consumers.
+
+    Those that nobody needs any more may be among them; see `count_in_lists`.
+    """
+    for number in range(max(first, graph.counters[BURIED_FIRST]), stop):
         grave = number & graph.counters[GRAVE_MASK]
         if graph.grave_born[grave] <= version < graph.grave_died[grave]:
             counts[page_of_row[graph.grave_consumer[grave]]] += 1

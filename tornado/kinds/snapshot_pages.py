@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError
 from ..graph import EdgesByPage, EvolvingGraph, pages_of
-from ..graph.edges_by_page import NarrowEdges
+from ..graph.edges_by_page import Edges, NarrowEdges
 from ..graph.graph_module import graph_module
 
 _STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
@@ -84,9 +84,20 @@ class SnapshotPages:
 
     def page_edges(self, page: int) -> NarrowEdges:
         """See `PagesView`."""
+        return self._read_edges().page(page, self._pages)
+
+    def some_edges(self, first: int, stop: int) -> Edges:
+        """See `PagesView`."""
+        return self._read_edges().some(first, stop)
+
+    def let_go(self) -> None:
+        """Of what was arranged, and what is being arranged just now; nothing is asked any more."""
+        self._arranging = self._edges = None
+
+    def _read_edges(self) -> EdgesByPage:
         if self._edges is None:
             raise InternalError("the branch was forked without its edges, so none of them were read")
-        return self._edges.page(page, self._pages)
+        return self._edges
 
     def _arranged(self, pages: int) -> Iterator[None]:
         self._pages, page_of = pages, np.empty(len(self._vertices), np.uint16)

@@ -1,4 +1,4 @@
-"""All edges of one version of the graph, a page at a time: of a branch that was forked to read them, or of a stored snapshot."""
+"""All edges of one version of the graph, a stretch at a time: of a branch that was forked to read them, or of a stored snapshot."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from .edge_pages import EdgeColumns
 from .part import StorableView
 from .stored_snapshot import StoredSnapshots
 
-_PAGE_EDGES = 1 << 18  # of a worker in one message, fewer on average: 6 MiB where all is wide
+_PAGES_LOOKED_AT = 256  # of the graph, one after another
+_STRETCH_EDGES = 1 << 18  # of a worker in one message: 6 MiB
 
 
 def edges_of_branch(branch: Branch) -> Iterator[EdgeColumns]:
-    """The edges of a branch that is over, a page of a worker at a time; those with one target are in the order of their arrival.
-
-    Once, as it lets go of them.
+    """The edges of a branch that is over, a stretch of a worker at a time, in any order; once, as it lets go of them.
 
     Raises
     ------
@@ -26,13 +25,21 @@ def edges_of_branch(branch: Branch) -> Iterator[EdgeColumns]:
         When a worker is lost that has some of them.
     """
     for part in _parts_of(branch):
-        view = part.pages()
-        _, edges = view.sizes()
-        pages = 1 << (edges // _PAGE_EDGES).bit_length()
-        while not view.arrange(pages):
+        pages = part.pages()
+        _, edges = pages.sizes()
+        for first in range(0, edges, _STRETCH_EDGES):
+            yield EdgeColumns(*pages.some_edges(first, min(first + _STRETCH_EDGES, edges)))
+        part.drop_edges()
+
+
+def edges_in_order(branch: Branch) -> Iterator[EdgeColumns]:
+    """The same, a page of a worker at a time; those with one target are in the order of their arrival."""
+    for part in _parts_of(branch):
+        pages = part.pages()
+        while not pages.arrange(_PAGES_LOOKED_AT):
             pass
-        for page in range(pages):
-            yield EdgeColumns.of(*view.page_edges(page))
+        for page in range(_PAGES_LOOKED_AT):
+            yield EdgeColumns.of(*pages.page_edges(page))
         part.drop_edges()
 
 

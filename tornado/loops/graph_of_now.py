@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ..errors import InvalidArgument, UnknownStream
 from ..records.edge_batch import EdgeBatch
-from .branch_edges import edges_of_branch
+from .branch_edges import edges_in_order
 from .checkpoint import not_stored
 from .edge_shares import reverse_shares_of
 from .main_loop import MainLoop
@@ -110,7 +110,7 @@ def edges_of_now(keeper: MainLoop) -> Iterator[EdgeBatch]:
         branch.wait()
         if branch.state is not BranchState.CONVERGED:
             raise not_stored(keeper, branch)
-        for page in edges_of_branch(branch):
+        for page in edges_in_order(branch):
             yield EdgeBatch.insertions(page.sources, page.targets, page.weights)
     finally:
         branch.cancel()

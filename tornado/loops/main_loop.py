@@ -331,9 +331,9 @@ class MainLoop:
     def checkpoint(self, *, before_write: Callable[[], None] | None = None) -> int:
         """Write a snapshot of now to the store: the graph, and the fixed point that each loop on the stream has of it.
 
-        A branch of each loop computes it while the loops go on; only the workers' copying of the edges is work for them, a
-        fraction of a millisecond at a time. Cost, until it is written: the copy of a fork for each loop; 32 bytes an edge on
-        its worker; and here 12 to 24 bytes an edge, 8 bytes a vertex, and 16 for each of its loops, of the pages that changed. A
+        A branch of each loop computes it while the loops go on; only putting copies of the edges by page is work for the workers,
+        about a millisecond at a time. Cost, until it is written: the copy of a fork for each loop; 24 bytes an edge and 10 bytes a
+        row on its worker; and here 12 to 24 bytes an edge, 8 bytes a vertex, and 16 for each of its loops, of the pages that changed. A
         loop that has failed is left out.
 
         Parameters

@@ -148,7 +148,7 @@ class PagesView(Protocol):
         ...
 
     def arrange(self, pages: int) -> bool:
-        """Put some of the entries into their pages; return whether that was all. Pages can be asked for then."""
+        """Put some of the entries into their pages, a power of two; return whether that was all. Pages can be asked for then."""
         ...
 
     def page_vertices(self, page: int) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
@@ -158,10 +158,16 @@ class PagesView(Protocol):
     def page_edges(
         self, page: int
     ) -> tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]:
-        """Source ids, target ids and weights of the edges whose targets are of a page, in the order of arrival.
+        """Source ids, target ids and weights of the edges whose targets are of a page; those with one target are in the order of arrival.
 
         Ids are int32 and weights float32 where these have all of them exactly, else int64 and float64.
         """
+        ...
+
+    def some_edges(
+        self, first: int, stop: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Source ids, target ids and weights of a stretch of all edges, in no particular order; nothing need be arranged."""
         ...
 
 

@@ -38,6 +38,7 @@ from .kind import PartPlan
 from .part import PartStatistics, Traffic
 from .sent_records import sent_records
 from .surroundings import Surroundings
+from .values import Floats
 from .ways import WaySteps
 
 
@@ -103,6 +104,11 @@ class RemotePages:
     ) -> tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]:
         """See `PagesView`."""
         sources, targets, weights = self.ask("page_edges", page)
+        return sources, targets, weights
+
+    def some_edges(self, first: int, stop: int) -> tuple[Ids, Ids, Floats]:
+        """See `PagesView`."""
+        sources, targets, weights = self.ask("some_edges", first, stop)
         return sources, targets, weights
 
 
