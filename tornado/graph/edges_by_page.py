@@ -26,9 +26,7 @@ _ROWS = 1 << 13  # a store's pages have twice as many vertices, so nearly always
 _MOST_PAGES = 1 << 12
 _STRETCH_ROWS = 1 << 15
 _STRETCH_GRAVES = 1 << 17
-_STRETCHES_OF_A_STEP = (
-    4  # of edges, together a millisecond: who steps more often than that has others wait for longer
-)
+_STRETCHES_OF_A_STEP = 4  # of edges, in about a millisecond
 
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 NarrowEdges = tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]
@@ -70,9 +68,8 @@ class EdgesByPage:
         """Read some, on the worker's thread; return whether all is read."""
         if self._counted_rows < self._reader.rows:
             self._count_rows()
-        elif (
-            self._graves is None
-        ):  # behind the lists: an edge that was removed meanwhile is counted once at least
+        elif self._graves is None:
+            # Behind the lists: an edge that was removed meanwhile is counted once at least.
             counters = self._graph.columns.counters
             self._graves = range(int(counters[BURIED_FIRST]), int(counters[BURIED_NEXT]))
         elif self._graves:

@@ -40,6 +40,7 @@ def warm_graph() -> None:
     graph.compact()
     kernel = graph_module()
     pages, counts = np.zeros(1, np.uint16), np.zeros(1, np.int64)
+    kernel.count_graves(graph.addresses, graph.sequence, pages, 0, 0, counts)
     kernel.count_by_page(pages, counts)
     kernel.order_by_page(pages, 0, np.zeros(1, np.int64), counts)
     kernel.fill_table(graph.columns.ids, np.zeros_like(graph.columns.table), 0)
