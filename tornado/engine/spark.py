@@ -192,9 +192,8 @@ def _context(master: str, module: str) -> SparkContext:
         .set("spark.barrier.sync.timeout", "60")
         .set("spark.python.task.killTimeout", "500ms")
         .setExecutorEnv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        .setExecutorEnv(pairs=list(numpy_pages(os.environ).items()))
     )
-    for name, value in numpy_pages(os.environ).items():
-        conf.setIfMissing(f"spark.executorEnv.{name}", value)
     interrupt = signal.getsignal(signal.SIGINT)
     context = SparkContext.getOrCreate(conf)
     if threading.current_thread() is threading.main_thread():

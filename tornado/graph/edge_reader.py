@@ -44,7 +44,6 @@ class EdgeReader:
         self._version = version
         self.rows = graph.rows  # a producer with a later row has no edge that is old enough
         self._following = 0
-        self._most = most
         self._room = edge_rows(most)
 
     @property
@@ -64,8 +63,8 @@ class EdgeReader:
         producers, consumers, weights, born = self._room
         if self._following == first < stop:  # a hub with more edges than there is room for
             self._room = edge_rows(2 * len(producers))
-        elif len(producers) > self._most:
-            self._room = edge_rows(self._most)
+        elif self.is_over:
+            self._room = edge_rows(0)
         return producers[:count], consumers[:count], weights[:count], born[:count]
 
 

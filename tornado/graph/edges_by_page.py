@@ -24,6 +24,7 @@ from .partition import pages_of
 _EDGES = 1 << 15  # of a page here: less than a megabyte
 _ROWS = 1 << 13  # a store's pages have twice as many vertices, so nearly always whole pages of here
 _MOST_PAGES = 1 << 12
+_MOST_TIMES_AS_LARGE = 8  # as it should be: a page whose graph has lost most of its edges meanwhile
 _STRETCH_ROWS = 1 << 15
 _STRETCH_GRAVES = 1 << 17
 _STRETCHES_OF_A_STEP = 4  # of edges, in about a millisecond
@@ -51,7 +52,8 @@ class EdgesByPage:
         self._ids = np.empty(self._reader.rows, np.int64)  # in the graph they are 64 bytes apart
         self._page_of_row = np.empty(self._reader.rows, np.uint16)
         self._pages = 1
-        edges = graph.columns.counters[EDGES]  # without graves: the same graph is to have the same pages
+        # Without graves, as the same graph is to have the same pages; but nearly all may have been removed since that version.
+        edges = max(int(graph.columns.counters[EDGES]), graph.most_edges() // _MOST_TIMES_AS_LARGE)
         while self._pages < _MOST_PAGES and (
             self._pages * _EDGES < edges or self._pages * _ROWS < self._reader.rows
         ):
