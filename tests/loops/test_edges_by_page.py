@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -36,6 +37,22 @@ def read_whole(graph, version):
     return edges
 
 
+def small_pages(monkeypatch, edges):
+    """So small are pages of edges, and vertices make none."""
+    monkeypatch.setattr(edges_by_page, "_EDGES", edges)
+    monkeypatch.setattr(edges_by_page, "_ROWS", 1 << 20)
+
+
+@contextmanager
+def no_collection():
+    """What a cycle keeps alive stays alive meanwhile."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def by_arrival(edges):
     order = np.argsort(edges[3], kind="stable")
     return [column[order].tolist() for column in edges]
@@ -64,8 +81,8 @@ def test_edges_are_read_whole_while_the_graph_changes(monkeypatch):
 @pytest.mark.parametrize("pages", [1, 2, 8, 64])
 @pytest.mark.parametrize("changes", ["none", "removals", "insertions", "both"])
 def test_edges_are_put_by_page_while_the_graph_changes(monkeypatch, pages, changes):
-    few = {"_EDGES": 100, "_ROWS": 1 << 20, "_STRETCH_ROWS": 16, "_STRETCH_GRAVES": 16, "FEW_EDGES_READ": 8}
-    for name, number in few.items():
+    small_pages(monkeypatch, edges=100)
+    for name, number in {"_STRETCH_ROWS": 16, "_STRETCH_GRAVES": 16, "_STRETCH_EDGES": 8}.items():
         monkeypatch.setattr(edges_by_page, name, number)
     records = mixed(random_multigraph(100, 3000, seed=7), seed=7)
     graph, _ = unchanging_graph(records.slice(0, 2000))
@@ -107,7 +124,7 @@ def test_edges_are_put_by_page_while_the_graph_changes(monkeypatch, pages, chang
 
 
 def test_edges_that_are_no_longer_wanted_are_let_go_of_at_once_however_far_they_were_read(monkeypatch):
-    monkeypatch.setattr(edges_by_page, "FEW_EDGES_READ", 100)
+    monkeypatch.setattr(edges_by_page, "_STRETCH_EDGES", 100)
     graph, _ = unchanging_graph(mixed(random_multigraph(100, 3000, seed=8), seed=8))
     lease, version = graph.lease()
     for steps in range(5):
@@ -115,12 +132,9 @@ def test_edges_that_are_no_longer_wanted_are_let_go_of_at_once_however_far_they_
         for _ in range(steps):
             assert not edges.step()
         held = weakref.ref(edges)
-        gc.disable()
-        del edges
-        try:
+        with no_collection():
+            del edges
             assert held() is None
-        finally:
-            gc.enable()
     graph.release(lease)
 
 
@@ -131,19 +145,14 @@ def test_what_is_being_arranged_lets_go_of_the_edges_at_once():
     arranged = SnapshotPages(graph, columns_of=state.stored_columns, vertices=graph.vertices, edges=edges)
     assert not arranged.arrange(8)
     held = weakref.ref(edges)
-    gc.disable()
-    arranged.let_go()
-    del edges
-    try:
+    with no_collection():
+        del arranged, edges
         assert held() is None
-    finally:
-        gc.enable()
     graph.release(lease)
 
 
 def test_pages_of_the_same_graph_are_the_same_however_many_graves_there_are(monkeypatch):
-    monkeypatch.setattr(edges_by_page, "_EDGES", 100)
-    monkeypatch.setattr(edges_by_page, "_ROWS", 1 << 20)
+    small_pages(monkeypatch, edges=100)
     graph, _ = unchanging_graph(mixed(random_multigraph(100, 3000, seed=9), seed=9))
     lease, version = graph.lease()
     before = [[column.tolist() for column in read_whole(graph, version).page(page, 4)] for page in range(4)]
@@ -158,8 +167,7 @@ def test_pages_of_the_same_graph_are_the_same_however_many_graves_there_are(monk
 
 
 def test_pages_are_small_too_where_the_graph_has_lost_its_edges_since_the_version(monkeypatch):
-    monkeypatch.setattr(edges_by_page, "_EDGES", 10)
-    monkeypatch.setattr(edges_by_page, "_ROWS", 1 << 20)
+    small_pages(monkeypatch, edges=10)
     graph, _ = unchanging_graph(mixed(random_multigraph(100, 3000, seed=10), seed=10))
     lease, version = graph.lease()
     sources, targets, weights, _ = graph.edges(version)

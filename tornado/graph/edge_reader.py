@@ -6,13 +6,15 @@ lease of the version (what was removed since is in its graves), so it does not m
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from .evolving_graph import EvolvingGraph
 from .graph_module import graph_module
 
-FEW_EDGES_READ = 1 << 14  # what they take stays in the cache
 _ROWS = 1 << 15
 
 EdgeRows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]
@@ -34,8 +36,6 @@ class EdgeReader:
     ----------
     rows
         How many rows the graph had, at least, at that version: all that edges name are below.
-    is_over
-        Whether all was read.
     """
 
     def __init__(self, graph: EvolvingGraph, version: int, most: int) -> None:
@@ -47,7 +47,8 @@ class EdgeReader:
         self._room = edge_rows(most)
 
     @property
-    def is_over(self) -> bool:  # noqa: D102  # see above
+    def is_over(self) -> bool:
+        """Whether all was read."""
         return self._following == self.rows
 
     def stretch(self) -> EdgeRows:
@@ -68,6 +69,11 @@ class EdgeReader:
         return producers[:count], consumers[:count], weights[:count], born[:count]
 
 
-def edge_rows(count: int) -> EdgeRows:
-    """Columns for so many edges, of which nothing is set."""
-    return np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count), np.empty(count, np.int64)
+def edge_rows(count: int, column: Callable[[int, DTypeLike], NDArray[Any]] = np.empty) -> EdgeRows:
+    """Columns for so many edges, each made by `column`."""
+    return (
+        column(count, np.int32),
+        column(count, np.int32),
+        column(count, np.float64),
+        column(count, np.int64),
+    )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..arena import reserve
 from ..errors import InternalError
-from .edge_reader import FEW_EDGES_READ, EdgeReader, EdgeRows
+from .edge_reader import EdgeReader, EdgeRows, edge_rows
 from .evolving_graph import EvolvingGraph
 from .graph_columns import BURIED_FIRST, BURIED_NEXT, EDGES
 from .graph_module import graph_module
@@ -27,6 +27,7 @@ _MOST_PAGES = 1 << 12
 _MOST_TIMES_AS_LARGE = 8  # as it should be: a page whose graph has lost most of its edges meanwhile
 _STRETCH_ROWS = 1 << 15
 _STRETCH_GRAVES = 1 << 17
+_STRETCH_EDGES = 1 << 14  # what they take stays in the cache
 _STRETCHES_OF_A_STEP = 4  # of edges, in about a millisecond
 
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
@@ -48,7 +49,7 @@ class EdgesByPage:
         self._kernel = graph_module()
         self._graph = graph
         self._version = version
-        self._reader = EdgeReader(graph, version, FEW_EDGES_READ)
+        self._reader = EdgeReader(graph, version, _STRETCH_EDGES)
         self._ids = np.empty(self._reader.rows, np.int64)  # in the graph they are 64 bytes apart
         self._page_of_row = np.empty(self._reader.rows, np.uint16)
         self._pages = 1
@@ -97,23 +98,17 @@ class EdgesByPage:
         self._graves = left[len(some) :]
 
     def _make_room(self) -> EdgeRows:
-        ends = np.cumsum(self._room)
-        self._first, self._following = ends - self._room, ends - self._room
-        count = int(ends[-1])
+        self._first = np.cumsum(self._room) - self._room
+        self._following = self._first.copy()
         # On small pages, whatever NumPy asks for: the system has them at once, and they are used once.
-        return (
-            reserve(count, np.int32),
-            reserve(count, np.int32),
-            reserve(count, np.float64),
-            reserve(count, np.int64),
-        )
+        return edge_rows(int(self._room.sum()), reserve)
 
     def _read(self, edges: EdgeRows) -> None:
+        stop = self._first + self._room
         for _ in range(_STRETCHES_OF_A_STEP):
             if self._reader.is_over:
                 return
             read = self._reader.stretch()
-            stop = self._first + self._room
             moved = self._kernel.move_by_page(self._page_of_row, *read, self._following, stop, *edges)
             if moved < len(read[0]):
                 raise InternalError(
@@ -123,15 +118,12 @@ class EdgesByPage:
     def some(self, first: int, stop: int) -> Edges:
         """Source ids, target ids and weights of a stretch of all of them, in the order of pages."""
         begins = np.concatenate([[0], np.cumsum(self._following - self._first)])
-        parts = [
-            tuple(
-                column[max(first - begins[part], 0) : stop - begins[part]] for column in self._part(part)[:3]
-            )
-            for part in range(
-                int(np.searchsorted(begins, first, side="right")) - 1, int(np.searchsorted(begins, stop))
-            )
-        ]
-        producers, consumers, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
+        touched = range(
+            int(np.searchsorted(begins, first, side="right")) - 1, int(np.searchsorted(begins, stop))
+        )
+        producers, consumers, weights, _ = _joined(
+            [self._part(part, max(first - begins[part], 0), stop - begins[part]) for part in touched]
+        )
         return self._ids[producers], self._ids[consumers], weights
 
     def page(self, page: int, pages: int) -> NarrowEdges:
@@ -144,10 +136,11 @@ class EdgesByPage:
             parts = [self._part(part) for part in range(page, self._pages, pages)]
         return self._named(parts)
 
-    def _part(self, part: int) -> EdgeRows:
+    def _part(self, part: int, first: int = 0, stop: int | None = None) -> EdgeRows:
         if self._edges is None:
             raise InternalError("the edges were not read to their end")
-        own = slice(self._first[part], self._following[part])
+        place, following = self._first[part], self._following[part]
+        own = slice(place + first, following if stop is None else min(place + stop, following))
         producers, consumers, weights, born = self._edges
         return producers[own], consumers[own], weights[own], born[own]
 
@@ -169,10 +162,13 @@ class EdgesByPage:
         # What is wide not by the kernel: each other pair of types would be another one to compile.
         if not (are_wide or weigh_more):
             return narrow
-        producers, consumers, weights = (
-            np.concatenate(column) for column in tuple(zip(*parts, strict=True))[:3]
-        )
+        producers, consumers, weights, _ = _joined(parts)
         order = np.empty_like(places)
         order[places] = np.arange(count, dtype=np.int32)
         sources, targets = (ids[producers[order]], ids[consumers[order]]) if are_wide else narrow[:2]
         return sources, targets, weights[order] if weigh_more else narrow[2]
+
+
+def _joined(parts: Sequence[EdgeRows]) -> EdgeRows:
+    producers, consumers, weights, born = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return producers, consumers, weights, born

@@ -56,8 +56,6 @@ class ReadsEdges:
 
     def drop_edges(self) -> None:
         """Let go of the edges that were read, and of the points."""
-        if self._pages is not None:
-            self._pages.let_go()
         self._pages = self.edges = self._lent = None
 
     def lend_points(self, pages: PointPages) -> None:

@@ -58,14 +58,13 @@ class SnapshotPages:
         vertices: int,
         edges: EdgesByPage | None,
     ) -> None:
-        self._kernel = graph_module()
         self._ids = graph.columns.ids
         self._columns_of = columns_of
         self._vertices = graph.known_rows(vertices).astype(np.int32)
         self._edges = edges
-        self._arranging: Iterator[None] | None = None
         self._pages = 1
-        self._vertices_by_page: _ByPage
+        self._arranging: Iterator[_ByPage | None] | None = None
+        self._vertices_by_page: _ByPage | None = None
 
     def sizes(self) -> tuple[int, int]:
         """How many vertices and edges there are."""
@@ -74,11 +73,14 @@ class SnapshotPages:
     def arrange(self, pages: int) -> bool:
         """Put some of the entries into their pages; return whether that was all. Pages can be asked for then."""
         if self._arranging is None:
-            self._arranging = self._arranged(pages)
-        return next(self._arranging, self) is self
+            self._pages, self._arranging = pages, _by_page(self._ids, self._vertices, pages)
+        self._vertices_by_page = next(self._arranging, self._vertices_by_page)
+        return self._vertices_by_page is not None
 
     def page_vertices(self, page: int) -> Vertices:
         """See `PagesView`."""
+        if self._vertices_by_page is None:
+            raise InternalError("pages are asked for before all is arranged")
         rows = self._vertices[self._vertices_by_page.of(page)]
         return self._ids[rows], self._columns_of(rows)
 
@@ -90,28 +92,25 @@ class SnapshotPages:
         """See `PagesView`."""
         return self._read_edges().some(first, stop)
 
-    def let_go(self) -> None:
-        """Of what was arranged, and what is being arranged just now; nothing is asked any more."""
-        self._arranging = self._edges = None
-
     def _read_edges(self) -> EdgesByPage:
         if self._edges is None:
             raise InternalError("the branch was forked without its edges, so none of them were read")
         return self._edges
 
-    def _arranged(self, pages: int) -> Iterator[None]:
-        self._pages, page_of = pages, np.empty(len(self._vertices), np.uint16)
-        bounds = np.zeros(pages + 1, np.int64)
-        for stretch in _stretches(len(page_of)):
-            page_of[stretch] = pages_of(self._ids[self._vertices[stretch]], pages)
-            self._kernel.count_by_page(page_of[stretch], bounds[1:])
-            yield
-        np.cumsum(bounds, out=bounds)
-        order, following = np.empty(len(page_of), np.int64), bounds[:-1].copy()
-        for stretch in _stretches(len(page_of)):
-            self._kernel.order_by_page(page_of[stretch], stretch.start, following, order)
-            yield
-        self._vertices_by_page = _ByPage(bounds, order)
+
+def _by_page(ids: NDArray[np.int64], rows: NDArray[np.int32], pages: int) -> Iterator[_ByPage | None]:
+    """Put rows by page, a stretch for each item, of which the last one has them. As a method it would keep its object until a collection."""
+    kernel, page_of, bounds = graph_module(), np.empty(len(rows), np.uint16), np.zeros(pages + 1, np.int64)
+    for stretch in _stretches(len(rows)):
+        page_of[stretch] = pages_of(ids[rows[stretch]], pages)
+        kernel.count_by_page(page_of[stretch], bounds[1:])
+        yield None
+    np.cumsum(bounds, out=bounds)
+    order, following = np.empty(len(rows), np.int64), bounds[:-1].copy()
+    for stretch in _stretches(len(rows)):
+        kernel.order_by_page(page_of[stretch], stretch.start, following, order)
+        yield None
+    yield _ByPage(bounds, order)
 
 
 def _stretches(length: int) -> Iterator[slice]:
