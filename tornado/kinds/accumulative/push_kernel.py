@@ -307,6 +307,9 @@ def receive_one(graph, loop, parameters, sender, kind, identifier, value, number
             send(loop, sender, UPDATE, identifier, loop.share[row], 0)
     elif kind == UNSUBSCRIBE:
         loop.subscribers[row] &= ~(np.uint64(1) << np.uint64(sender))
+        if loop.share[row] != 0.0:
+            # It may have subscribed again by now, and take what was announced before for what it asks for.
+            send(loop, sender, UPDATE, identifier, 0.0, 0)
     else:
         loop.counters[IMPOSSIBLE] += 1
 
