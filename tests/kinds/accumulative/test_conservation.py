@@ -6,6 +6,7 @@ a difference shows in one of them.
 """
 
 import math
+from copy import deepcopy
 from random import Random
 
 import numpy as np
@@ -101,9 +102,7 @@ def run_schedule(random, workers, seed, batches):
             loop.admit(batch, "records", offset)
             truth.apply(batch)
             master.engine.step(random.randrange(60))
-            then = Multigraph()
-            then.vertices = set(truth.vertices)
-            then.edges = {ends: list(weights) for ends, weights in truth.edges.items()}
+            then = deepcopy(truth)
             kind = random.random()
             damping = random.choice([0.85, 0.85, 0.5])
             named = random.choice([(), (), (1,), (5, 2, 5), (99,)])
@@ -130,7 +129,28 @@ def run_schedule(random, workers, seed, batches):
         assert distance(found, pagerank(truth.edges, truth.vertices, 0.85)) <= 2 * program.accuracy
 
 
-def run_all(seeds):
+def run_with_few_edges(seed, *, records=60):
+    """Edges of one vertex to vertices on several workers come and go one by one: it begins and ends to announce again and again."""
+    random, truth, alive, asked = Random(seed), Multigraph(), set(), []
+    with Master(None, 4, SimulationEngine(4, seed=seed)) as master:
+        loop = master.start(PageRank(accuracy=1e-8, tolerance=1e-10), "ranks")
+        for offset in range(1, records):
+            ends = 0, random.randrange(1, 5)
+            operation = REMOVE if ends in alive else INSERT
+            alive ^= {ends}
+            batch = EdgeBatch(*np.array([ends]).T, np.ones(1), np.array([operation], np.int8))
+            loop.admit(batch, "records", offset)
+            truth.apply(batch)
+            master.engine.step(random.choice([0, 0, 3, 10, 20]))
+            if random.random() < 0.3:
+                asked.append((loop.fork({"personalisation": (1,)}), deepcopy(truth)))
+        for branch, then in asked:
+            assert branch.wait(60)
+            expected = pagerank(then.edges, then.vertices, 0.85, (1,))
+            assert distance(values_of(branch.values()), expected) <= branch.certificate["bound"] + SOLVER
+
+
+def run_all(seeds, run=run):
     for seed in seeds:
         try:
             run(seed)
@@ -141,6 +161,10 @@ def run_all(seeds):
 @pytest.mark.parametrize("group", range(4))
 def test_mass_is_conserved_at_cuts_and_bounds_hold_in_every_schedule(group):
     run_all(range(15 * group, 15 * (group + 1)))
+
+
+def test_bounds_hold_where_a_vertex_begins_and_ends_to_announce_again_and_again():
+    run_all(range(150, 220), run_with_few_edges)
 
 
 @pytest.mark.soak
