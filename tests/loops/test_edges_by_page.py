@@ -203,10 +203,10 @@ def test_a_snapshot_by_page_is_what_sorting_all_of_it_would_give(monkeypatch, pa
         order = np.flatnonzero(target_page == page)
         order = order[np.argsort(born[order])]
         expected = sources[order], targets[order], weights[order]
-        for found, column in zip(arranged.page_edges(page), expected, strict=True):
+        for found, column in zip(arranged.page_edges(page)(), expected, strict=True):
             assert found.tolist() == column.tolist()
         rows = np.flatnonzero(page_of == page)
-        found, columns = arranged.page_vertices(page)
+        found, columns = arranged.page_vertices(page)()
         assert found.tolist() == ids[rows].tolist()
         assert columns["values"].tolist() == state.columns.value[rows].tolist()
         own = state.columns.parent[rows]

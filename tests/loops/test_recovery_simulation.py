@@ -189,7 +189,7 @@ def losing_last_fork(journal, version, entry, add=Journal.add):
 
 
 def always_of_these_workers(self, method, *arguments):
-    return self._host.ask((*self._target, method, *arguments))
+    return self._host.begin_asking((*self._target, method, *arguments))
 
 
 def without_base(self, batch, admit=Restoration._admit):
@@ -226,7 +226,7 @@ BROKEN = {
     "what is logged and not posted yet is replayed to new workers": (Journal, "replay", beyond_the_version),
     "the journal forgets forks at the base's version": (Journal, "forget", forgetting_forks),
     "the journal loses forks": (Journal, "add", losing_last_fork),
-    "new workers are asked for what lost ones had": (RemotePart, "_ask", always_of_these_workers),
+    "new workers are asked for what lost ones had": (RemotePart, "_begin_asking", always_of_these_workers),
     "the edges of the base are not loaded on new workers": (Restoration, "_admit", without_base),
     "what lost workers had to do counts as to be done": (StreamWorkers, "begin_again", lambda _: None),
     "connections that break are no loss": (ClusterEngine, "_loss", deaf_to_breaks),

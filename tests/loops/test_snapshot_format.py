@@ -65,10 +65,10 @@ class Part:
         return True
 
     def page_vertices(self, page):
-        return self.ids, {"values": self.values, "parents": self.ids}
+        return lambda: (self.ids, {"values": self.values, "parents": self.ids})
 
     def page_edges(self, page):
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+        return lambda: (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def to_store(name, *parts, version=3):

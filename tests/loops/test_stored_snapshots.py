@@ -443,15 +443,22 @@ def test_workers_elsewhere_are_asked_for_a_snapshot_a_page_at_a_time(small_pages
     with Master(workers=2, engine="processes") as master:
         loop = started(master)
         feed(loop, records)
-        ask, sizes = master.engine.ask, []
+        begin, sizes = master.engine.begin_asking, []
 
         def noted(worker, request):
-            reply = ask(worker, request)
-            arrays = [part for part in (reply if isinstance(reply, tuple) else ()) if hasattr(part, "nbytes")]
-            sizes.append(sum(array.nbytes for array in arrays))
-            return reply
+            awaited = begin(worker, request)
 
-        master.engine.ask = noted
+            def wait():
+                reply = awaited()
+                arrays = [
+                    one for one in (reply if isinstance(reply, tuple) else ()) if hasattr(one, "nbytes")
+                ]
+                sizes.append(sum(array.nbytes for array in arrays))
+                return reply
+
+            return wait
+
+        master.engine.begin_asking = noted
         version = loop.checkpoint()
         pages = list(master.store.keys(NAME, version, b"e/"))
         assert len(pages) > 20

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import InternalError, StoreUnreachable, TornadoError, WorkerLost
 from .engine_contract import WorkerUse
 from .member import MemberConfig
-from .transport import LOOK_S, SILENT_S, Link, SocketTransport, Transport
+from .transport import LOOK_S, SILENT_S, Awaited, Link, SocketTransport, Transport
 from .wire import FENCE_BYTES, Wire, WrongFence
 
 _log = logging.getLogger(__name__)
@@ -209,13 +210,14 @@ class ClusterEngine:
         WorkerLost
             When it is gone.
         """
+        return self.begin_asking(worker, request)()
+
+    def begin_asking(self, worker: int, request: tuple[Any, ...]) -> Callable[[], Any]:
+        """Ask a worker; what is returned waits for its answer. Both raise what `ask` does."""
         links = self._links
         if worker >= len(links):
             raise WorkerLost("the workers are being started again")
-        failure, reply = links[worker].ask(request)
-        if failure is not None:
-            raise error_of(failure)
-        return reply
+        return partial(_reply_of, links[worker].ask(request))
 
     def use(self) -> list[WorkerUse]:
         """See `Engine.use`."""
@@ -416,6 +418,13 @@ class ClusterEngine:
             self._waiting.notify()
             _log.warning("the loops go on after %.1f s", took_s)
         return None
+
+
+def _reply_of(awaited: Awaited) -> Any:
+    failure, reply = awaited()
+    if failure is not None:
+        raise error_of(failure)
+    return reply
 
 
 def error_of(described: tuple[str, str, str]) -> Exception:

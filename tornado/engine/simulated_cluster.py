@@ -19,13 +19,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ..clock import ManualClock, after
 from ..errors import ProtocolViolation, WorkerLost
 from .cluster import ClusterEngine
 from .member import MemberConfig
 from .simulated_worker import Serve, SimulatedWorker
-from .transport import Alarm, Inbox, Link
+from .transport import Alarm, Answer, Awaited, Inbox, Link
 from .wire import FENCE_BYTES, Wire, WireType
 
 _TURN_S = 1e-4
@@ -299,6 +300,7 @@ class _Link:
         self._wire = wire
         self._member = member
         self._asked = 0
+        self._awaited: WeakValueDictionary[int, Awaited] = WeakValueDictionary()
         self._broke_at = math.inf
 
     def send(self, *message: Any) -> None:
@@ -309,24 +311,32 @@ class _Link:
         member.commands.append(frames)
         member.wake()
 
-    def ask(self, request: tuple[Any, ...]) -> tuple[tuple[str, str, str] | None, Any]:
+    def ask(self, request: tuple[Any, ...]) -> Awaited:
         """See `Link`."""
-        cluster, member = self._cluster, self._member
+        member, awaited = self._member, Awaited(self._wait)
         self._asked += 1
+        self._awaited[self._asked] = awaited
         if not self.is_dead and member.is_alive and "requests" not in member.broken:
             member.requests.append(self._wire.write((self._asked, request)))
             member.wake()
+        return awaited
+
+    def _wait(self, awaited: Awaited) -> Answer:
+        cluster, member = self._cluster, self._member
         cluster._asking += 1  # noqa: SLF001
         try:
             while not self.is_dead and not cluster.is_dead:
+                if awaited.answer is not None:
+                    return awaited.answer
                 if not member.replies:
                     cluster.wait_turn()
                     continue
                 frames = member.replies.popleft()
                 cluster.note("replies", member.pid, frames)
                 number, failure, reply = self._wire.read(frames)
-                if number == self._asked:
-                    return failure, reply
+                answered = self._awaited.pop(number, None)
+                if answered is not None:
+                    answered.answer = failure, reply
         finally:
             cluster._asking -= 1  # noqa: SLF001
         raise WorkerLost("a worker was lost while it was asked")

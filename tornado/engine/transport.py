@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 import zmq
 
@@ -23,6 +24,34 @@ from .wire import FENCE_BYTES, Wire
 
 LOOK_S = 0.1
 SILENT_S = 2.5  # a worker that gives no signs of life for so long is gone, see `keep_alive`
+
+
+Answer = tuple[tuple[str, str, str] | None, Any]
+"""What went wrong, as `described`, or None, and the answer."""
+
+
+class Awaited:
+    """An answer that is on its way: called, this waits for it. Who lets go of it before it has come gets none.
+
+    Attributes
+    ----------
+    answer
+        Set when it has come.
+    """
+
+    def __init__(self, wait: Callable[[Awaited], Answer]) -> None:
+        self.answer: Answer | None = None
+        self._wait = wait
+
+    def __call__(self) -> Answer:
+        """Wait for the answer.
+
+        Raises
+        ------
+        WorkerLost
+            When the worker is gone.
+        """
+        return self._wait(self)
 
 
 class Link(Protocol):
@@ -40,14 +69,8 @@ class Link(Protocol):
         """Send a command, unless the worker is gone."""
         ...
 
-    def ask(self, request: tuple[Any, ...]) -> tuple[tuple[str, str, str] | None, Any]:
-        """Ask, and wait for what went wrong, as `described`, or None, and the answer.
-
-        Raises
-        ------
-        WorkerLost
-            When the worker is gone.
-        """
+    def ask(self, request: tuple[Any, ...]) -> Awaited:
+        """Ask; what was asked before, and since, may be waited for first."""
         ...
 
     def broke_at(self) -> float:
@@ -224,6 +247,7 @@ class _SocketLink:
         self._requests, requests_breaks = connected(context, zmq.DEALER, requests, wire.fence)
         self._breaks = [breaks, requests_breaks]
         self._asked = 0
+        self._awaited: WeakValueDictionary[int, Awaited] = WeakValueDictionary()
 
     def send(self, *message: Any) -> None:
         """See `Link`."""
@@ -239,19 +263,28 @@ class _SocketLink:
                 self._broke_at = self._clock.monotonic()
         return self._broke_at
 
-    def ask(self, request: tuple[Any, ...]) -> tuple[tuple[str, str, str] | None, Any]:
+    def ask(self, request: tuple[Any, ...]) -> Awaited:
         """See `Link`."""
+        awaited = Awaited(self._wait)
         with self._asking:
             self._asked += 1
+            self._awaited[self._asked] = awaited
             if not self.is_dead:
                 send(self._requests, self._wire.write((self._asked, request)))
-            while not self.is_dead:
-                if not self._requests.poll(50):
-                    continue
-                number, failure, reply = self._wire.read(receive(self._requests))
-                if number == self._asked:
-                    return failure, reply
-        raise WorkerLost("a worker was lost while it was asked")
+        return awaited
+
+    def _wait(self, awaited: Awaited) -> Answer:
+        while True:
+            with self._asking:
+                if awaited.answer is not None:
+                    return awaited.answer
+                if self.is_dead:
+                    raise WorkerLost("a worker was lost while it was asked")
+                if self._requests.poll(50):
+                    number, failure, reply = self._wire.read(receive(self._requests))
+                    answered = self._awaited.pop(number, None)
+                    if answered is not None:
+                        answered.answer = failure, reply
 
     def close(self) -> None:
         """See `Link`."""

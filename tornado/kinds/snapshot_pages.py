@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,11 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError
 from ..graph import EdgesByPage, EvolvingGraph, pages_of
-from ..graph.edges_by_page import Edges, NarrowEdges
+from ..graph.edges_by_page import Edges
 from ..graph.graph_module import graph_module
+from ..loops.part import PageEdges, PageVertices
 
 _STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
-
-Vertices = tuple[NDArray[np.int64], dict[str, NDArray[Any]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,20 +77,23 @@ class SnapshotPages:
         self._vertices_by_page = next(self._arranging, self._vertices_by_page)
         return self._vertices_by_page is not None
 
-    def page_vertices(self, page: int) -> Vertices:
+    def page_vertices(self, page: int) -> Callable[[], PageVertices]:
         """See `PagesView`."""
-        if self._vertices_by_page is None:
-            raise InternalError("pages are asked for before all is arranged")
-        rows = self._vertices[self._vertices_by_page.of(page)]
-        return self._ids[rows], self._columns_of(rows)
+        return partial(self._vertices_of, page)
 
-    def page_edges(self, page: int) -> NarrowEdges:
+    def page_edges(self, page: int) -> Callable[[], PageEdges]:
         """See `PagesView`."""
-        return self._read_edges().page(page, self._pages)
+        return partial(self._read_edges().page, page, self._pages)
 
     def some_edges(self, first: int, stop: int) -> Edges:
         """See `PagesView`."""
         return self._read_edges().some(first, stop)
+
+    def _vertices_of(self, page: int) -> PageVertices:
+        if self._vertices_by_page is None:
+            raise InternalError("pages are asked for before all is arranged")
+        rows = self._vertices[self._vertices_by_page.of(page)]
+        return self._ids[rows], self._columns_of(rows)
 
     def _read_edges(self) -> EdgesByPage:
         if self._edges is None:

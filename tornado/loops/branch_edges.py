@@ -39,7 +39,7 @@ def edges_in_order(branch: Branch) -> Iterator[EdgeColumns]:
         while not pages.arrange(_PAGES_LOOKED_AT):
             pass
         for page in range(_PAGES_LOOKED_AT):
-            yield EdgeColumns.of(*pages.page_edges(page))
+            yield EdgeColumns.of(*pages.page_edges(page)())
         part.drop_edges()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -140,6 +140,13 @@ class BranchPartView(PartView, Protocol):
         ...
 
 
+PageVertices = tuple[NDArray[np.int64], dict[str, NDArray[Any]]]
+"""Ids, and the columns that the kind stores by name; `values` are what answers show."""
+
+PageEdges = tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]
+"""Source ids, target ids and weights: int32 and float32 where these have all of them exactly, else int64 and float64."""
+
+
 class PagesView(Protocol):
     """One worker's part of a snapshot that is to be stored, by page; see `SnapshotPages`."""
 
@@ -151,17 +158,12 @@ class PagesView(Protocol):
         """Put some of the entries into their pages, a power of two; return whether that was all. Pages can be asked for then."""
         ...
 
-    def page_vertices(self, page: int) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
-        """Of the vertices of a page, the ids and the columns that the kind stores by name; `values` are what answers show."""
+    def page_vertices(self, page: int) -> Callable[[], PageVertices]:
+        """Begin to read the vertices of a page; what is returned waits for them, so that other workers are asked meanwhile."""
         ...
 
-    def page_edges(
-        self, page: int
-    ) -> tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]:
-        """Source ids, target ids and weights of the edges whose targets are of a page; those with one target are in the order of arrival.
-
-        Ids are int32 and weights float32 where these have all of them exactly, else int64 and float64.
-        """
+    def page_edges(self, page: int) -> Callable[[], PageEdges]:
+        """Likewise the edges whose targets are of a page; those with one target are in the order of arrival."""
         ...
 
     def some_edges(

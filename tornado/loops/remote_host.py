@@ -35,7 +35,7 @@ from .host import (
     Weigh,
 )
 from .kind import PartPlan
-from .part import PartStatistics, Traffic
+from .part import PageEdges, PageVertices, PartStatistics, Traffic
 from .sent_records import sent_records
 from .surroundings import Surroundings
 from .values import Floats
@@ -84,6 +84,7 @@ class RemotePages:
     """One worker's part of a snapshot that is to be stored; see `PagesView`."""
 
     ask: Callable[..., Any]
+    begin_asking: Callable[..., Callable[[], Any]]
 
     def sizes(self) -> tuple[int, int]:
         """See `PagesView`."""
@@ -94,17 +95,13 @@ class RemotePages:
         """See `PagesView`."""
         return bool(self.ask("arrange", pages))
 
-    def page_vertices(self, page: int) -> tuple[Ids, dict[str, NDArray[Any]]]:
+    def page_vertices(self, page: int) -> Callable[[], PageVertices]:
         """See `PagesView`."""
-        ids, columns = self.ask("page_vertices", page)
-        return ids, columns
+        return self.begin_asking("page_vertices", page)
 
-    def page_edges(
-        self, page: int
-    ) -> tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]:
+    def page_edges(self, page: int) -> Callable[[], PageEdges]:
         """See `PagesView`."""
-        sources, targets, weights = self.ask("page_edges", page)
-        return sources, targets, weights
+        return self.begin_asking("page_edges", page)
 
     def some_edges(self, first: int, stop: int) -> tuple[Ids, Ids, Floats]:
         """See `PagesView`."""
@@ -150,9 +147,12 @@ class RemotePart:
         return flat.reshape(-1, 4)
 
     def _ask(self, method: str, *arguments: Any) -> Any:
+        return self._begin_asking(method, *arguments)()
+
+    def _begin_asking(self, method: str, *arguments: Any) -> Callable[[], Any]:
         if self._host.losses != self._losses:
             raise WorkerLost("the worker that held these values was lost")
-        return self._host.ask((*self._target, method, *arguments))
+        return self._host.begin_asking((*self._target, method, *arguments))
 
 
 class RemoteMain(RemotePart):
@@ -219,7 +219,7 @@ class RemoteBranch(RemotePart):
 
     def pages(self) -> RemotePages:
         """See `StorableView`."""
-        return RemotePages(self._ask)
+        return RemotePages(self._ask, self._begin_asking)
 
     def point_pages(self) -> RemotePointPages:
         """See `StorableView`."""
@@ -290,7 +290,11 @@ class RemoteHost:
 
     def ask(self, request: tuple[Any, ...]) -> Any:
         """Ask what the worker answers (`remote_worker.py`)."""
-        return self._engine.ask(self.index, request)
+        return self.begin_asking(request)()
+
+    def begin_asking(self, request: tuple[Any, ...]) -> Callable[[], Any]:
+        """Ask what the worker answers; what is returned waits for it."""
+        return self._engine.begin_asking(self.index, request)
 
     def prepare(self, plan: PartPlan) -> None:
         """See `LoopHost`: have the worker fetch what the plan requires."""

@@ -157,8 +157,10 @@ class RemoteWorker:
                 return getattr(part.held_values(), method)(*arguments)
             case "steps_back" | "all_steps":
                 return tuple(getattr(part, method)(*arguments))
-            case "sizes" | "arrange" | "page_vertices" | "page_edges" | "some_edges":
+            case "sizes" | "arrange" | "some_edges":
                 return getattr(part.pages(), method)(*arguments)
+            case "page_vertices" | "page_edges":
+                return getattr(part.pages(), method)(*arguments)()
             case "point_sizes":
                 return part.point_pages().sizes()
             case "page_points":

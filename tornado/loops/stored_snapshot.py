@@ -12,7 +12,7 @@ import hashlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ from ..storage import VersionedStore
 from .admission_log import AdmissionLog, LogSize
 from .edge_pages import EdgeColumns, edge_page_of, edges_of
 from .kind import kind_of_program
-from .part import PagesView
+from .part import PageEdges, PagesView, PageVertices
 from .point_pages import PointPagesView
 from .snapshot import Snapshot
 from .snapshot_format import (
@@ -493,17 +493,21 @@ def _page_count(vertices: int, edges: int) -> int:
 
 def _columns_of(loop: LoopToStore) -> list[Column]:
     """What the pages of a loop have, by any of them."""
-    _, columns = loop.parts[0].page_vertices(0)
+    _, columns = loop.parts[0].page_vertices(0)()
     return [Column.of(name, column) for name, column in columns.items()]
 
 
 def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, memoryview]]:
     """The pages and their keys; empty pages are left out."""
+    ahead = _begun(loops, 0)
     for number in range(pages):
         name = b"%06x" % number
         ids: list[NDArray[np.int64]] = []
-        for loop in loops:
-            parts = [part.page_vertices(number) for part in loop.parts]
+        vertices, edges = ahead
+        if number + 1 < pages:
+            ahead = _begun(loops, number + 1)
+        for loop, awaited in zip(loops, vertices, strict=True):
+            parts = [part() for part in awaited]
             own = [part[0] for part in parts]
             if not ids:
                 ids = own
@@ -515,7 +519,7 @@ def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, me
             if loop.arrays is None:
                 columns = [list(part[1].values()) for part in parts]
                 yield from _page(loop_key(loop.name, name), page_of(columns))
-        yield from _page(EDGES + name, edge_page_of([part.page_edges(number) for part in loops[0].parts]))
+        yield from _page(EDGES + name, edge_page_of([part() for part in edges]))
 
     for loop in loops:
         for array_name, array in (loop.arrays or {}).items():
@@ -524,6 +528,14 @@ def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, me
         for shard, _, count in part.sizes():
             for page in range(count):
                 yield point_key(shard, page), memoryview(part.page_points(shard, page))
+
+
+def _begun(
+    loops: Sequence[LoopToStore], page: int
+) -> tuple[list[list[Callable[[], PageVertices]]], list[Callable[[], PageEdges]]]:
+    """Have all workers begin with a page: of each loop its vertices, of the first one its edges."""
+    vertices = [[part.page_vertices(page) for part in loop.parts] for loop in loops]
+    return vertices, [part.page_edges(page) for part in loops[0].parts]
 
 
 def _page(key: bytes, page: memoryview) -> Iterator[tuple[bytes, memoryview]]:
