@@ -145,6 +145,11 @@ def load_module(text: str) -> ModuleType:
         return module
 
 
+def text_of(module: ModuleType) -> str:
+    """The text of a generated module, which `load_module` makes it of on another machine."""
+    return Path(str(module.__file__)).read_text()
+
+
 @cache
 def _compiler() -> str:
     """What a text is compiled by."""

@@ -14,6 +14,7 @@ WITHIN_S = 500
 SOAK_WITHIN_S = 5_000
 NAMES = (
     "conformance",
+    "asking",
     "later_workers",
     "numpy_pages",
     "faults",

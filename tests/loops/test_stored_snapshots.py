@@ -443,13 +443,16 @@ def test_workers_elsewhere_are_asked_for_a_snapshot_a_page_at_a_time(small_pages
     with Master(workers=2, engine="processes") as master:
         loop = started(master)
         feed(loop, records)
-        begin, sizes = master.engine.begin_asking, []
+        begin, sizes, asked, waited, most = master.engine.begin_asking, [], [], [], []
 
         def noted(worker, request):
             awaited = begin(worker, request)
+            asked.append(request)
 
             def wait():
+                most.append(len(asked) - len(waited))
                 reply = awaited()
+                waited.append(request)
                 arrays = [
                     one for one in (reply if isinstance(reply, tuple) else ()) if hasattr(one, "nbytes")
                 ]
@@ -463,6 +466,8 @@ def test_workers_elsewhere_are_asked_for_a_snapshot_a_page_at_a_time(small_pages
         pages = list(master.store.keys(NAME, version, b"e/"))
         assert len(pages) > 20
         assert max(sizes) <= max(len(master.store.read(NAME, key, version)) for key in pages)
+        # Both workers, for vertices and edges, of a page and the one behind it.
+        assert max(most) == 2 * 2 * 2
         judge(loop.fork(at=version), records, len(records))
 
 

@@ -217,7 +217,7 @@ class ClusterEngine:
         links = self._links
         if worker >= len(links):
             raise WorkerLost("the workers are being started again")
-        return partial(_reply_of, links[worker].ask(request))
+        return partial(_reply_of, links[worker].begin_asking(request))
 
     def use(self) -> list[WorkerUse]:
         """See `Engine.use`."""

@@ -311,7 +311,7 @@ class _Link:
         member.commands.append(frames)
         member.wake()
 
-    def ask(self, request: tuple[Any, ...]) -> Awaited:
+    def begin_asking(self, request: tuple[Any, ...]) -> Awaited:
         """See `Link`."""
         member, awaited = self._member, Awaited(self._wait)
         self._asked += 1
@@ -325,9 +325,9 @@ class _Link:
         cluster, member = self._cluster, self._member
         cluster._asking += 1  # noqa: SLF001
         try:
-            while not self.is_dead and not cluster.is_dead:
-                if awaited.answer is not None:
-                    return awaited.answer
+            while awaited.answer is None:
+                if self.is_dead or cluster.is_dead:
+                    raise WorkerLost("a worker was lost while it was asked")
                 if not member.replies:
                     cluster.wait_turn()
                     continue
@@ -339,7 +339,7 @@ class _Link:
                     answered.answer = failure, reply
         finally:
             cluster._asking -= 1  # noqa: SLF001
-        raise WorkerLost("a worker was lost while it was asked")
+        return awaited.answer
 
     def broke_at(self) -> float:
         """See `Link`."""

@@ -69,7 +69,7 @@ class Link(Protocol):
         """Send a command, unless the worker is gone."""
         ...
 
-    def ask(self, request: tuple[Any, ...]) -> Awaited:
+    def begin_asking(self, request: tuple[Any, ...]) -> Awaited:
         """Ask; what was asked before, and since, may be waited for first."""
         ...
 
@@ -263,7 +263,7 @@ class _SocketLink:
                 self._broke_at = self._clock.monotonic()
         return self._broke_at
 
-    def ask(self, request: tuple[Any, ...]) -> Awaited:
+    def begin_asking(self, request: tuple[Any, ...]) -> Awaited:
         """See `Link`."""
         awaited = Awaited(self._wait)
         with self._asking:
@@ -274,17 +274,30 @@ class _SocketLink:
         return awaited
 
     def _wait(self, awaited: Awaited) -> Answer:
-        while True:
+        while awaited.answer is None:
             with self._asking:
-                if awaited.answer is not None:
-                    return awaited.answer
-                if self.is_dead:
-                    raise WorkerLost("a worker was lost while it was asked")
-                if self._requests.poll(50):
-                    number, failure, reply = self._wire.read(receive(self._requests))
-                    answered = self._awaited.pop(number, None)
-                    if answered is not None:
-                        answered.answer = failure, reply
+                if awaited.answer is None:  # nor has another thread taken it meanwhile
+                    if self.is_dead:
+                        raise WorkerLost("a worker was lost while it was asked")
+                    if self._requests.poll(50):
+                        self._take()
+        return awaited.answer
+
+    def _take(self) -> None:
+        """Take an answer, whosever it is."""
+        try:
+            number, failure, reply = self._wire.read(receive(self._requests))
+        except BaseException as error:
+            # It may have been anybody's, and nobody is to wait for ever.
+            for one in list(self._awaited.values()):
+                one.answer = (
+                    ("InternalError", f"an answer of a worker could not be read: {error!r}", ""),
+                    None,
+                )
+            raise
+        answered = self._awaited.pop(number, None)
+        if answered is not None:
+            answered.answer = failure, reply
 
     def close(self) -> None:
         """See `Link`."""

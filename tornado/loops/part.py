@@ -159,7 +159,7 @@ class PagesView(Protocol):
         ...
 
     def page_vertices(self, page: int) -> Callable[[], PageVertices]:
-        """Begin to read the vertices of a page; what is returned waits for them, so that other workers are asked meanwhile."""
+        """Ask for the vertices of a page; what is returned gives them, so that other workers are asked before they are waited for."""
         ...
 
     def page_edges(self, page: int) -> Callable[[], PageEdges]:

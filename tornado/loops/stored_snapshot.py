@@ -499,13 +499,13 @@ def _columns_of(loop: LoopToStore) -> list[Column]:
 
 def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, memoryview]]:
     """The pages and their keys; empty pages are left out."""
-    ahead = _begun(loops, 0)
+    ahead = _asked(loops, 0)
     for number in range(pages):
         name = b"%06x" % number
         ids: list[NDArray[np.int64]] = []
         vertices, edges = ahead
         if number + 1 < pages:
-            ahead = _begun(loops, number + 1)
+            ahead = _asked(loops, number + 1)
         for loop, awaited in zip(loops, vertices, strict=True):
             parts = [part() for part in awaited]
             own = [part[0] for part in parts]
@@ -530,10 +530,10 @@ def _pages(loops: Sequence[LoopToStore], pages: int) -> Iterator[tuple[bytes, me
                 yield point_key(shard, page), memoryview(part.page_points(shard, page))
 
 
-def _begun(
+def _asked(
     loops: Sequence[LoopToStore], page: int
 ) -> tuple[list[list[Callable[[], PageVertices]]], list[Callable[[], PageEdges]]]:
-    """Have all workers begin with a page: of each loop its vertices, of the first one its edges."""
+    """Ask all workers for a page: for the vertices of each loop, and the edges of the first one."""
     vertices = [[part.page_vertices(page) for part in loop.parts] for loop in loops]
     return vertices, [part.page_edges(page) for part in loops[0].parts]
 

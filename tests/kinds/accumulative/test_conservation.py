@@ -6,6 +6,7 @@ a difference shows in one of them.
 """
 
 import math
+from contextlib import contextmanager
 from copy import deepcopy
 from random import Random
 
@@ -75,14 +76,20 @@ def values_of(values):
     return dict(zip(ids.tolist(), found.tolist(), strict=True))
 
 
+@contextmanager
+def pulling_or_pushing(seed):
+    """In small graphs most would be pulled: half of the schedules only push."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (main_processor, branch_processor):
+            patch.setattr(module, "DENSE_SHARE", 0 if seed % 2 else processor.DENSE_SHARE)
+        yield
+
+
 def run(seed, *, batches=8):
     """One schedule, see `run_schedule`."""
     random = Random(seed)
     workers = random.choice([1, 2, 2, 3, 4])
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (main_processor, branch_processor):
-            # In small graphs most would be pulled: half of the schedules only push.
-            patch.setattr(module, "DENSE_SHARE", 0 if seed % 2 else processor.DENSE_SHARE)
+    with pulling_or_pushing(seed):
         run_schedule(random, workers, seed, batches)
 
 
@@ -132,8 +139,9 @@ def run_schedule(random, workers, seed, batches):
 def run_with_few_edges(seed, *, records=60):
     """Edges of one vertex to vertices on several workers come and go one by one: it begins and ends to announce again and again."""
     random, truth, alive, asked = Random(seed), Multigraph(), set(), []
-    with Master(None, 4, SimulationEngine(4, seed=seed)) as master:
-        loop = master.start(PageRank(accuracy=1e-8, tolerance=1e-10), "ranks")
+    with pulling_or_pushing(seed), Master(None, 4, SimulationEngine(4, seed=seed)) as master:
+        bound = random.choice([1, 2, 64, None])
+        loop = master.start(PageRank(accuracy=1e-8, tolerance=1e-10), "ranks", delay_bound=bound)
         for offset in range(1, records):
             ends = 0, random.randrange(1, 5)
             operation = REMOVE if ends in alive else INSERT
@@ -146,6 +154,7 @@ def run_with_few_edges(seed, *, records=60):
                 asked.append((loop.fork({"personalisation": (1,)}), deepcopy(truth)))
         for branch, then in asked:
             assert branch.wait(60)
+            assert branch.state is BranchState.CONVERGED
             expected = pagerank(then.edges, then.vertices, 0.85, (1,))
             assert distance(values_of(branch.values()), expected) <= branch.certificate["bound"] + SOLVER
 

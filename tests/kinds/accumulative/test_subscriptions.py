@@ -52,6 +52,15 @@ class TwoWorkers:
             self._kernel.receive(*self._loop(worker), 1 - worker, *messages, 0, FUEL)
             self._send(worker)
 
+    def announced_to(self, worker, vertex):
+        """What is under way there of a vertex, the last of it."""
+        return next(
+            value
+            for messages in reversed(self._channels[worker])
+            for kind, found, value in zip(messages.kinds, messages.ids, messages.values, strict=True)
+            if (kind, found) == (names.UPDATE, vertex)
+        )
+
     def announce(self, worker):
         state = self._states[worker]
         state.totals[names.THETA] = 0.0
@@ -79,7 +88,8 @@ def test_what_was_announced_before_an_end_is_not_taken_for_what_is_announced_sin
     loop.apply(OWNER, producer, beside, 1)
     loop.announce(OWNER)
     loop.apply(READER, producer, consumer, 1)
-    loop.receive(OWNER)  # and what the producer announces is under way
+    loop.receive(OWNER)
+    assert loop.announced_to(READER, producer) > 0.0  # and that is under way
     loop.apply(READER, producer, consumer, -1)
     loop.receive(OWNER)
     loop.apply(OWNER, source, producer, -1)

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ...certificate import DIVERGED, NONE, Certificate
 from ...engine import WireType
 from ...graph import PartitionMap
-from ...kernel_modules import load_module
+from ...kernel_modules import load_module, text_of
 from ...loops.edge_shares import shares_of
 from ...loops.kind import Fields, PartPlan, PlanReader
 from ...loops.part import StreamView
@@ -74,7 +74,7 @@ class AccumulativePlan:
     def fields(self) -> Fields:
         """See `PartPlan`: with the text of the kernel."""
         own = self.accuracy, self.factor, self.has_bases, self.norm
-        return self._text(), self.arguments, *own, self.delay_bound, self.commits
+        return text_of(self.kernel), self.arguments, *own, self.delay_bound, self.commits
 
     def fork_fields(self, arguments: tuple[object, ...]) -> Fields:
         """See `PartPlan`: numbers, and tuples of them."""
@@ -87,9 +87,6 @@ class AccumulativePlan:
     def preloaded(self) -> Fields | None:
         """See `PartPlan`."""
         return str(self.kernel.__file__), self.arguments
-
-    def _text(self) -> str:
-        return Path(str(self.kernel.__file__)).read_text()
 
 
 class AccumulativeReader:

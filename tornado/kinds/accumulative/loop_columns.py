@@ -16,7 +16,7 @@ DEGREE = 2  # to a producer's owner: by how much the weight of its edges at the 
 SUBSCRIBE, UNSUBSCRIBE = (
     3,
     4,
-)  # to a producer's owner: there are edges of it at the sender now, or none any more
+)  # to a producer's owner: there are edges of it at the sender now, or none any more, which it answers with an UPDATE of 0
 
 # What changed since the lease of a branch, by row.
 IN_LIST, OUT_LIST = 1, 2

@@ -12,7 +12,7 @@ from typing import Any, cast
 from ...certificate import Certificate, fixed_point
 from ...engine import WireType
 from ...graph import PartitionMap
-from ...kernel_modules import load_module
+from ...kernel_modules import load_module, text_of
 from ...loops.edge_shares import shares_of
 from ...loops.kind import Fields, PartPlan, PlanReader
 from ...loops.part import StreamView
@@ -63,7 +63,7 @@ class CorePlan:
 
     def fields(self) -> Fields:
         """See `PartPlan`: with the text of the kernel."""
-        return self._text(), self.most, self.delay_bound, self.hears_back, self.commits
+        return text_of(self.kernel), self.most, self.delay_bound, self.hears_back, self.commits
 
     def fork_fields(self, arguments: tuple[object, ...]) -> Fields:
         """See `PartPlan`: a number."""
@@ -76,9 +76,6 @@ class CorePlan:
     def preloaded(self) -> Fields | None:
         """See `PartPlan`."""
         return (str(self.kernel.__file__),)
-
-    def _text(self) -> str:
-        return Path(str(self.kernel.__file__)).read_text()
 
 
 class CoreReader:

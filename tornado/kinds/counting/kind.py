@@ -12,7 +12,7 @@ from typing import Any, cast
 from ...certificate import Certificate, fixed_point
 from ...engine import WireType
 from ...graph import PartitionMap
-from ...kernel_modules import load_module
+from ...kernel_modules import load_module, text_of
 from ...loops.edge_shares import shares_of
 from ...loops.kind import Fields, PartPlan, PlanReader
 from ...loops.part import StreamView
@@ -59,7 +59,7 @@ class CountingPlan:
 
     def fields(self) -> Fields:
         """See `PartPlan`: with the text of the kernel."""
-        return self._text(), self.arguments, self.worst
+        return text_of(self.kernel), self.arguments, self.worst
 
     def fork_fields(self, arguments: tuple[object, ...]) -> Fields:
         """See `PartPlan`: numbers, and tuples of them."""
@@ -72,9 +72,6 @@ class CountingPlan:
     def preloaded(self) -> Fields | None:
         """See `PartPlan`."""
         return str(self.kernel.__file__), self.arguments
-
-    def _text(self) -> str:
-        return Path(str(self.kernel.__file__)).read_text()
 
 
 class CountingReader:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ...certificate import NONE, Certificate, fixed_point
 from ...engine import WireType
 from ...graph import PartitionMap
-from ...kernel_modules import load_module
+from ...kernel_modules import load_module, text_of
 from ...loops.edge_shares import shares_of
 from ...loops.kind import Fields, PartPlan, PlanReader
 from ...loops.part import StreamView
@@ -68,7 +68,7 @@ class RoundsPlan:
 
     def fields(self) -> Fields:
         """See `PartPlan`: with the text of the kernel."""
-        return self._text(), self.arguments, self.rounds, self.worst, self.hears_back, self.commits
+        return text_of(self.kernel), self.arguments, self.rounds, self.worst, self.hears_back, self.commits
 
     def fork_fields(self, arguments: tuple[object, ...]) -> Fields:
         """See `PartPlan`: numbers, and tuples of them."""
@@ -81,9 +81,6 @@ class RoundsPlan:
     def preloaded(self) -> Fields | None:
         """See `PartPlan`."""
         return str(self.kernel.__file__), self.arguments, self.worst
-
-    def _text(self) -> str:
-        return Path(str(self.kernel.__file__)).read_text()
 
 
 class RoundsReader:

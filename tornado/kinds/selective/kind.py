@@ -13,7 +13,7 @@ from ...certificate import Certificate, fixed_point
 from ...config import DelayBound
 from ...engine import WireType
 from ...graph import PartitionMap
-from ...kernel_modules import load_module
+from ...kernel_modules import load_module, text_of
 from ...loops.edge_shares import shares_of
 from ...loops.kind import Fields, PartPlan, PlanReader
 from ...loops.part import StreamView
@@ -64,7 +64,7 @@ class SelectivePlan:
 
     def fields(self) -> Fields:
         """See `PartPlan`: with the text of the kernel."""
-        return self._text(), self.arguments, self.delay_bound, self.hears_back, self.commits
+        return text_of(self.kernel), self.arguments, self.delay_bound, self.hears_back, self.commits
 
     def fork_fields(self, arguments: tuple[object, ...]) -> Fields:
         """See `PartPlan`: numbers, and tuples of them."""
@@ -77,9 +77,6 @@ class SelectivePlan:
     def preloaded(self) -> Fields | None:
         """See `PartPlan`."""
         return str(self.kernel.__file__), self.arguments
-
-    def _text(self) -> str:
-        return Path(str(self.kernel.__file__)).read_text()
 
 
 class SelectiveReader:
