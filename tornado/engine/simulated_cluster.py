@@ -19,14 +19,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
-from weakref import WeakValueDictionary
 
 from ..clock import ManualClock, after
 from ..errors import ProtocolViolation, WorkerLost
 from .cluster import ClusterEngine
 from .member import MemberConfig
 from .simulated_worker import Serve, SimulatedWorker
-from .transport import Alarm, Answer, Awaited, Inbox, Link
+from .transport import Alarm, Answer, Asked, Awaited, Inbox, Link
 from .wire import FENCE_BYTES, Wire, WireType
 
 _TURN_S = 1e-4
@@ -299,8 +298,7 @@ class _Link:
         self._cluster = cluster
         self._wire = wire
         self._member = member
-        self._asked = 0
-        self._awaited: WeakValueDictionary[int, Awaited] = WeakValueDictionary()
+        self._asked = Asked()
         self._broke_at = math.inf
 
     def send(self, *message: Any) -> None:
@@ -314,10 +312,9 @@ class _Link:
     def begin_asking(self, request: tuple[Any, ...]) -> Awaited:
         """See `Link`."""
         member, awaited = self._member, Awaited(self._wait)
-        self._asked += 1
-        self._awaited[self._asked] = awaited
+        number = self._asked.add(awaited)
         if not self.is_dead and member.is_alive and "requests" not in member.broken:
-            member.requests.append(self._wire.write((self._asked, request)))
+            member.requests.append(self._wire.write((number, request)))
             member.wake()
         return awaited
 
@@ -334,9 +331,7 @@ class _Link:
                 frames = member.replies.popleft()
                 cluster.note("replies", member.pid, frames)
                 number, failure, reply = self._wire.read(frames)
-                answered = self._awaited.pop(number, None)
-                if answered is not None:
-                    answered.answer = failure, reply
+                self._asked.answer(number, (failure, reply))
         finally:
             cluster._asking -= 1  # noqa: SLF001
         return awaited.answer

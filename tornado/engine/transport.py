@@ -54,6 +54,34 @@ class Awaited:
         return self._wait(self)
 
 
+class Asked:
+    """What was asked over one link and has no answer yet, by the numbers that requests and answers go by."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._awaited: WeakValueDictionary[int, Awaited] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._awaited)
+
+    def add(self, awaited: Awaited) -> int:
+        """Number one more."""
+        self._last += 1
+        self._awaited[self._last] = awaited
+        return self._last
+
+    def answer(self, number: int, answer: Answer) -> None:
+        """Give an answer to who waits for it, if anybody does."""
+        awaited = self._awaited.pop(number, None)
+        if awaited is not None:
+            awaited.answer = answer
+
+    def answer_all(self, answer: Answer) -> None:
+        """Give the same to all."""
+        for awaited in list(self._awaited.values()):
+            awaited.answer = answer
+
+
 class Link(Protocol):
     """The driver's end of the connections to one worker; from any thread.
 
@@ -246,8 +274,7 @@ class _SocketLink:
         connect(self._commands, commands, wire.fence)
         self._requests, requests_breaks = connected(context, zmq.DEALER, requests, wire.fence)
         self._breaks = [breaks, requests_breaks]
-        self._asked = 0
-        self._awaited: WeakValueDictionary[int, Awaited] = WeakValueDictionary()
+        self._asked = Asked()
 
     def send(self, *message: Any) -> None:
         """See `Link`."""
@@ -267,10 +294,9 @@ class _SocketLink:
         """See `Link`."""
         awaited = Awaited(self._wait)
         with self._asking:
-            self._asked += 1
-            self._awaited[self._asked] = awaited
+            number = self._asked.add(awaited)
             if not self.is_dead:
-                send(self._requests, self._wire.write((self._asked, request)))
+                send(self._requests, self._wire.write((number, request)))
         return awaited
 
     def _wait(self, awaited: Awaited) -> Answer:
@@ -289,15 +315,10 @@ class _SocketLink:
             number, failure, reply = self._wire.read(receive(self._requests))
         except BaseException as error:
             # It may have been anybody's, and nobody is to wait for ever.
-            for one in list(self._awaited.values()):
-                one.answer = (
-                    ("InternalError", f"an answer of a worker could not be read: {error!r}", ""),
-                    None,
-                )
+            failure = "InternalError", f"an answer of a worker could not be read: {error!r}", ""
+            self._asked.answer_all((failure, None))
             raise
-        answered = self._awaited.pop(number, None)
-        if answered is not None:
-            answered.answer = failure, reply
+        self._asked.answer(number, (failure, reply))
 
     def close(self) -> None:
         """See `Link`."""

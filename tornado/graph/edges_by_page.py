@@ -31,7 +31,10 @@ _STRETCH_EDGES = 1 << 14  # what they take stays in the cache
 _STRETCHES_OF_A_STEP = 4  # of edges, in about a millisecond
 
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-NarrowEdges = tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]
+"""Source ids, target ids and weights."""
+
+PageEdges = tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]
+"""The same: int32 and float32 where these have all of them exactly, else int64 and float64."""
 
 
 class EdgesByPage:
@@ -126,7 +129,7 @@ class EdgesByPage:
         )
         return self._ids[producers], self._ids[consumers], weights
 
-    def page(self, page: int, pages: int) -> NarrowEdges:
+    def page(self, page: int, pages: int) -> PageEdges:
         """Source ids, target ids and weights of those that fall to a page of so many, a power of two; see `PagesView.page_edges`."""
         if pages > self._pages:
             producers, consumers, weights, born = self._part(page % self._pages)
@@ -144,7 +147,7 @@ class EdgesByPage:
         producers, consumers, weights, born = self._edges
         return producers[own], consumers[own], weights[own], born[own]
 
-    def _named(self, parts: Sequence[EdgeRows]) -> NarrowEdges:
+    def _named(self, parts: Sequence[EdgeRows]) -> PageEdges:
         """The edges of some parts, each in the order of arrival, in columns as narrow as they may be."""
         count, ids = sum(len(part[0]) for part in parts), self._ids
         narrow = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError
 from ..graph import EdgesByPage, EvolvingGraph, pages_of
-from ..graph.edges_by_page import Edges
+from ..graph.edges_by_page import Edges, PageEdges
 from ..graph.graph_module import graph_module
-from ..loops.part import PageEdges, PageVertices
+from ..loops.part import PageVertices
 
 _STRETCH = 1 << 20  # entries that are put by page in one step: some ten milliseconds
 

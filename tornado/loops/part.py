@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..graph.edges_by_page import Edges, PageEdges
 from ..timely import Scope
 from .point_pages import PointPages, PointPagesView
 from .share import Share
@@ -143,9 +144,6 @@ class BranchPartView(PartView, Protocol):
 PageVertices = tuple[NDArray[np.int64], dict[str, NDArray[Any]]]
 """Ids, and the columns that the kind stores by name; `values` are what answers show."""
 
-PageEdges = tuple[NDArray[np.signedinteger[Any]], NDArray[np.signedinteger[Any]], NDArray[np.floating[Any]]]
-"""Source ids, target ids and weights: int32 and float32 where these have all of them exactly, else int64 and float64."""
-
 
 class PagesView(Protocol):
     """One worker's part of a snapshot that is to be stored, by page; see `SnapshotPages`."""
@@ -166,10 +164,8 @@ class PagesView(Protocol):
         """Likewise the edges whose targets are of a page; those with one target are in the order of arrival."""
         ...
 
-    def some_edges(
-        self, first: int, stop: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Source ids, target ids and weights of a stretch of all edges, in no particular order; nothing need be arranged."""
+    def some_edges(self, first: int, stop: int) -> Edges:
+        """A stretch of all edges, in no particular order; nothing need be arranged."""
         ...
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..engine import ClusterEngine, error_of
 from ..errors import WorkerLost
+from ..graph.edges_by_page import Edges, PageEdges
 from ..timely import Holder
 from ..value_types import Ids, Mask, ValueArray, Worst
 from .host import (
@@ -35,10 +36,9 @@ from .host import (
     Weigh,
 )
 from .kind import PartPlan
-from .part import PageEdges, PageVertices, PartStatistics, Traffic
+from .part import PageVertices, PartStatistics, Traffic
 from .sent_records import sent_records
 from .surroundings import Surroundings
-from .values import Floats
 from .ways import WaySteps
 
 
@@ -83,17 +83,16 @@ class RemoteValues:
 class RemotePages:
     """One worker's part of a snapshot that is to be stored; see `PagesView`."""
 
-    ask: Callable[..., Any]
     begin_asking: Callable[..., Callable[[], Any]]
 
     def sizes(self) -> tuple[int, int]:
         """See `PagesView`."""
-        vertices, edges = self.ask("sizes")
+        vertices, edges = self.begin_asking("sizes")()
         return vertices, edges
 
     def arrange(self, pages: int) -> bool:
         """See `PagesView`."""
-        return bool(self.ask("arrange", pages))
+        return bool(self.begin_asking("arrange", pages)())
 
     def page_vertices(self, page: int) -> Callable[[], PageVertices]:
         """See `PagesView`."""
@@ -103,9 +102,9 @@ class RemotePages:
         """See `PagesView`."""
         return self.begin_asking("page_edges", page)
 
-    def some_edges(self, first: int, stop: int) -> tuple[Ids, Ids, Floats]:
+    def some_edges(self, first: int, stop: int) -> Edges:
         """See `PagesView`."""
-        sources, targets, weights = self.ask("some_edges", first, stop)
+        sources, targets, weights = self.begin_asking("some_edges", first, stop)()
         return sources, targets, weights
 
 
@@ -219,7 +218,7 @@ class RemoteBranch(RemotePart):
 
     def pages(self) -> RemotePages:
         """See `StorableView`."""
-        return RemotePages(self._ask, self._begin_asking)
+        return RemotePages(self._begin_asking)
 
     def point_pages(self) -> RemotePointPages:
         """See `StorableView`."""
@@ -290,7 +289,7 @@ class RemoteHost:
 
     def ask(self, request: tuple[Any, ...]) -> Any:
         """Ask what the worker answers (`remote_worker.py`)."""
-        return self.begin_asking(request)()
+        return self._engine.ask(self.index, request)
 
     def begin_asking(self, request: tuple[Any, ...]) -> Callable[[], Any]:
         """Ask what the worker answers; what is returned waits for it."""

@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError, InvalidArgument, StoreCorrupt
+from ..graph.edges_by_page import PageEdges
 from ..records.point_batch import PointBatch
 from ..records.point_schema import Points
 from ..storage import VersionedStore
 from .admission_log import AdmissionLog, LogSize
 from .edge_pages import EdgeColumns, edge_page_of, edges_of
 from .kind import kind_of_program
-from .part import PageEdges, PagesView, PageVertices
+from .part import PagesView, PageVertices
 from .point_pages import PointPagesView
 from .snapshot import Snapshot
 from .snapshot_format import (

@@ -45,9 +45,9 @@ class TwoWorkers:
         self._kernel.hear_edges(*self._loop(worker))
         self._send(worker)
 
-    def receive(self, worker, bundles=None):
+    def receive(self, worker):
         channel = self._channels[worker]
-        for _ in range(len(channel) if bundles is None else bundles):
+        for _ in range(len(channel)):
             messages = channel.popleft()
             self._kernel.receive(*self._loop(worker), 1 - worker, *messages, 0, FUEL)
             self._send(worker)
