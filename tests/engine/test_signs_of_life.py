@@ -53,7 +53,7 @@ def test_a_worker_that_lives_and_finishes_no_step_for_a_minute_is_lost_and_the_o
     with master_at(remote, clock=clock) as master, Placed(master, "streamed", stream()) as streamed:
         streamed.admit(1000)
         engine = master.engine
-        asked = engine._links[1]._asked
+        asked = engine._links[1]._asked.count
 
         def hold():
             try:
@@ -63,7 +63,7 @@ def test_a_worker_that_lives_and_finishes_no_step_for_a_minute_is_lost_and_the_o
 
         holding = threading.Thread(target=hold, daemon=True)
         holding.start()
-        eventually(lambda: engine._links[1]._asked > asked)
+        eventually(lambda: engine._links[1]._asked.count > asked)
         began_s = clock.monotonic()
         while not engine.losses:
             assert clock.monotonic() - began_s <= cluster._STUCK_S + 20

@@ -55,10 +55,16 @@ class Awaited:
 
 
 class Asked:
-    """What was asked over one link and has no answer yet, by the numbers that requests and answers go by."""
+    """What was asked over one link and has no answer yet, by the numbers that requests and answers go by.
+
+    Attributes
+    ----------
+    count
+        How many requests there were.
+    """
 
     def __init__(self) -> None:
-        self._last = 0
+        self.count = 0
         self._awaited: WeakValueDictionary[int, Awaited] = WeakValueDictionary()
 
     def __len__(self) -> int:
@@ -66,9 +72,9 @@ class Asked:
 
     def add(self, awaited: Awaited) -> int:
         """Number one more."""
-        self._last += 1
-        self._awaited[self._last] = awaited
-        return self._last
+        self.count += 1
+        self._awaited[self.count] = awaited
+        return self.count
 
     def answer(self, number: int, answer: Answer) -> None:
         """Give an answer to who waits for it, if anybody does."""
