@@ -110,21 +110,21 @@ def test_200_branches_two_dozen_at_a_time_are_exact_while_threads_of_their_own_f
         for number in range(SOURCES)
         for mine in [edges[whose == number]]
     ]
-    most, running, checks = 0, [], []
+    most, running, checks, named = 0, [], [], None
     with Master(workers=workers) as master, ThreadPoolExecutor(1) as checker:
         loop = master.start(ShortestPaths(source=root), "fed")
         for source in sources:
             source.feed(loop)
         try:
-            for number in range(BRANCHES):
-                before = sum(source.batches for source in sources)
+            for _ in range(BRANCHES):
                 until_s = time.monotonic() + TIMEOUT_S
                 # So that each branch has a prefix of its own.
-                while number and sum(source.batches for source in sources) == before:
+                while loop.offsets() == named:
                     assert all(source.is_alive() for source in sources), [source.error for source in sources]
                     assert time.monotonic() < until_s, "the loop takes nothing while it has branches"
                     time.sleep(0.0005)
                 running.append(loop.fork())
+                named = dict(running[-1].snapshot.offsets)
                 most = max(most, sum(not branch.wait(0) for branch in running))
                 while len(running) >= AT_A_TIME or (running and running[0].wait(0)):
                     checks.append(checker.submit(compare, sources, root, *over(running.pop(0))))
