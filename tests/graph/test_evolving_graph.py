@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+import tornado.graph.bulk_load
 import tornado.graph.evolving_graph
 import tornado.graph.list_memory
 from tornado import EdgeBatch
@@ -100,52 +101,73 @@ def test_the_graph_is_that_of_the_model_at_every_version_leased(seed, monkeypatc
         twin.check()
 
 
+def load(twin, count):
+    """Have edges between vertices of a twin come in bulk; returns them."""
+    src, dst = (
+        np.array([twin.random.choice(twin.vertices) for _ in range(count)], np.int64) for _ in range(2)
+    )
+    edges = EdgeBatch.insertions(src, dst, np.arange(count) % 4 / 1.0)
+    twin.model.apply(edges)
+    twin.inserted += zip(src.tolist(), dst.tolist(), edges.weight.tolist(), strict=True)
+    first = count // 3
+    for own in (0, first), (first, count):
+        assert twin.graph.apply(edges.src, edges.dst, edges.weight, edges.op, *own, is_load=True) == own[1]
+    return edges
+
+
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("expected", [0, 100, 3_000, 50_000])
+@pytest.mark.parametrize("stretch_bits", [0, 2, 11])
+@pytest.mark.parametrize("expected", [0, 3_000])
 def test_a_graph_that_comes_in_bulk_is_the_one_that_comes_edge_by_edge_and_goes_on_as_that(
-    seed, expected, monkeypatch
+    seed, stretch_bits, expected, monkeypatch
 ):
     monkeypatch.setattr(tornado.graph.evolving_graph, "FEW_EDGES", 0)
+    monkeypatch.setattr(tornado.graph.bulk_load, "_STRETCH_BITS", stretch_bits)
     twin = Twin(seed, vertices=40)
     twin.graph.expect(expected)
     for _ in range(3):
-        src, dst = (
-            np.array([twin.random.choice(twin.vertices) for _ in range(1_000)], np.int64) for _ in range(2)
-        )
-        edges = EdgeBatch.insertions(src, dst, np.arange(1_000) % 4 / 1.0)
-        twin.model.apply(edges)
-        twin.inserted += zip(src.tolist(), dst.tolist(), edges.weight.tolist(), strict=True)
-        assert twin.graph.apply(edges.src, edges.dst, edges.weight, edges.op, 0, 1_000, is_load=True) == 1_000
+        edges = load(twin, 1_000)
         assert twin.graph.columns.counters[names.DELTAS] == 0  # nobody is told
+    assert twin.graph.is_loading
     twin.check()
+    assert not twin.graph.is_loading
     for _ in range(20):
         twin.apply(twin.random.randrange(1, 200))
         if twin.random.random() < 0.5:
             twin.lease()
     twin.check()
-    twin.graph.apply(src, dst, np.ones(1_000), edges.op, 0, 1_000)
+    twin.graph.apply(edges.src, edges.dst, edges.weight, edges.op, 0, 1_000)
     assert twin.graph.columns.counters[names.DELTAS] == 1_000
 
 
-def test_with_more_to_come_lists_grow_less_often(monkeypatch):
-    monkeypatch.setattr(tornado.graph.evolving_graph, "FEW_EDGES", 0)
-    ends = {}
+READERS = {
+    "records that loops hear of": lambda twin: twin.apply(1),
+    "a lease": lambda twin: twin.lease(),
+    "whoever asks for the edges": lambda twin: twin.graph.edges(),
+    "a compaction": lambda twin: twin.graph.compact(),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_whoever_reads_lists_of_a_graph_that_is_loaded_has_them_built_before(reader):
+    twin = Twin(1, vertices=40)
+    load(twin, 300)
+    READERS[reader](twin)
+    assert not twin.graph.is_loading
+    twin.check()
+    load(twin, 10)  # there are edges already, so these come one by one
+    assert not twin.graph.is_loading
+    twin.check()
+
+
+def test_lists_of_a_base_have_no_more_room_than_their_edges_need():
+    graph = EvolvingGraph(PartitionMap.even(1))
     ids = np.arange(100, dtype=np.int64)
-    for expected in (0, 6_400):
-        graph = EvolvingGraph(PartitionMap.even(1))
-        graph.expect(expected)
-        ends[expected] = []
-        for turn in range(64):  # an edge more from each vertex, every time
-            targets = np.roll(ids, turn)
-            graph.apply(ids, targets, np.ones(100), np.ones(100, np.int8), 0, 100, is_load=True)
-            ends[expected].append(graph.columns.out_start[:100].tolist())
-        assert graph.statistics().edges == 6_400
-    moves = {
-        expected: sum(one != next_one for one, next_one in itertools.pairwise(starts))
-        for expected, starts in ends.items()
-    }
-    assert moves[6_400] <= 5, moves
-    assert moves[0] >= 10, moves
+    for turn in range(64):  # an edge more from each vertex, every time
+        graph.apply(ids, np.roll(ids, turn), np.ones(100), np.ones(100, np.int8), 0, 100, is_load=True)
+    graph.end_load()
+    assert graph.statistics().edges == graph.columns.counters[names.OUT_END] == 6_400
+    assert graph.columns.out_capacity[:100].tolist() == [64] * 100
 
 
 @pytest.mark.parametrize("seed", range(12))

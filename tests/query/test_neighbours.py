@@ -116,6 +116,15 @@ def test_workers_have_together_what_a_list_of_edges_has(workers, both_ways):
         assert (some.edges_out, some.edges_in) == (whole.edges_out, whole.edges_in)
 
 
+def test_while_a_snapshot_is_loaded_nobody_is_told_of_a_part_of_it():
+    graph, ids = EvolvingGraph(PartitionMap.even(1)), np.array([1, 2], np.int64)
+    graph.apply(ids[:1], ids[1:], np.ones(1), np.ones(1, np.int8), 0, 1, is_load=True)
+    with pytest.raises(Unresponsive, match="is loaded just now"):
+        surroundings_in(graph, 1, 10)
+    graph.end_load()
+    assert surroundings_in(graph, 1, 10).edges_out == 1
+
+
 def test_a_worker_that_does_not_answer_is_told_of():
     class Deaf:
         def post(self, command):

@@ -2,7 +2,8 @@
 
 from .edge_reader import EdgeReader
 from .edges_by_page import EdgesByPage
-from .evolving_graph import EvolvingGraph, GraphStatistics
+from .evolving_graph import EvolvingGraph
+from .graph_statistics import GraphStatistics
 from .near_sources import by_near_sources
 from .partition import PartitionMap, pages_of
 from .placed_vertices import PlacedVertices

@@ -16,7 +16,6 @@ from .graph_columns import (
     GRAVE_MASK,
     KNOWN_ROWS,
     LEASED,
-    LOADING,
     MISSING,
     MOST_DELTAS,
     PART,
@@ -26,7 +25,7 @@ from .graph_columns import (
     SEQUENCE,
 )
 from .graph_kernel import find_edge, insert_edge, remove_edge
-from .rows_kernel import probable_row, reverse_of, row_of, table_slot
+from .rows_kernel import probable_row, reverse_of, row_of, row_of_probable, row_to_fetch, table_slot
 
 
 @nb.njit(cache=True)
@@ -44,7 +43,7 @@ def fetch_rows(graph, identifiers, first):
     for i in range(first, stop):
         prefetch(graph.table, table_slot(graph, identifiers[i]))
     for i in range(first, stop):
-        prefetch(graph.ids, probable_row(graph, identifiers[i]))
+        prefetch(graph.ids, row_to_fetch(graph, identifiers[i]))
 
 
 @nb.njit(cache=True, nogil=True)
@@ -112,8 +111,6 @@ def move_by_sources(
 @nb.njit(cache=True)
 def write_delta(graph, sign, producer, consumer, weight, born):
     """Tell the loops on this graph of an edge that came or went."""
-    if graph.counters[LOADING]:
-        return
     place = graph.counters[DELTAS]
     graph.delta_sign[place] = sign
     graph.delta_producer[place] = producer
@@ -170,29 +167,46 @@ def change_edge(graph, producer, consumer, weight, operation):
 
 
 @nb.njit(cache=True)
-def look_ahead(graph, sources, targets, first, stop):
-    """Look up the rows of the next records, as many as there is room for, and have fetched what applying them touches.
+def look_up(graph, sources, targets, first, stop):
+    """Look up the rows of the next records, as many as there is room for, and have the ends of their in-lists fetched.
 
     Each pass asks memory for what the one behind it needs, of all records at once.
     """
     stop = min(stop, first + AHEAD)
     for i in range(first, stop):
-        prefetch(graph.table, table_slot(graph, sources[i]))
-        prefetch(graph.table, table_slot(graph, targets[i]))
+        slots = table_slot(graph, sources[i]), table_slot(graph, targets[i])
+        graph.ahead_producer[i - first], graph.ahead_consumer[i - first] = slots
+        prefetch(graph.table, slots[0])
+        prefetch(graph.table, slots[1])
+    for i in range(stop - first):
+        producer, consumer = (
+            probable_row(graph, graph.ahead_producer[i]),
+            probable_row(graph, graph.ahead_consumer[i]),
+        )
+        graph.ahead_producer[i], graph.ahead_consumer[i] = producer, consumer
+        prefetch(graph.ids, max(np.int64(0), producer))
+        prefetch(graph.ids, max(np.int64(0), consumer))
     for i in range(first, stop):
-        prefetch(graph.ids, probable_row(graph, sources[i]))
-        prefetch(graph.ids, probable_row(graph, targets[i]))
-    for i in range(first, stop):
-        producer, consumer = row_of(graph, sources[i]), row_of(graph, targets[i])
+        producer = row_of_probable(graph, graph.ahead_producer[i - first], sources[i])
+        consumer = row_of_probable(graph, graph.ahead_consumer[i - first], targets[i])
         graph.ahead_producer[i - first], graph.ahead_consumer[i - first] = producer, consumer
+        slot = graph.in_start[consumer] + graph.in_length[consumer]
+        prefetch(graph.in_producer, slot)
+        prefetch(graph.in_position, slot)
+    return stop
+
+
+@nb.njit(cache=True)
+def look_ahead(graph, sources, targets, first, stop):
+    """Likewise, and have the ends of out-lists fetched: all that applying them touches."""
+    stop = look_up(graph, sources, targets, first, stop)
+    for i in range(stop - first):
+        producer = np.int64(graph.ahead_producer[i])
         slot = graph.out_start[producer] + graph.out_length[producer]
         prefetch(graph.edge_consumer, slot)
         prefetch(graph.edge_weight, slot)
         prefetch(graph.edge_born, slot)
         prefetch(graph.edge_back, slot)
-        slot = graph.in_start[consumer] + graph.in_length[consumer]
-        prefetch(graph.in_producer, slot)
-        prefetch(graph.in_position, slot)
     return stop
 
 

@@ -8,7 +8,6 @@ class owns the columns, keeps room for what the next batch may need, and reclaim
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..columns import RECORD_BYTES, addresses_of
 from ..distinct import ascending, in_order_unsorted
 from ..errors import GraphTooLarge
 from . import graph_columns as names
+from .bulk_load import BulkLoad
 from .graph_columns import (
     AHEAD,
     ANY_VERSION,
@@ -28,6 +28,7 @@ from .graph_columns import (
     GraphColumns,
 )
 from .graph_module import graph_module
+from .graph_statistics import GraphStatistics
 from .list_memory import FEW_EDGES, ListMemory
 from .partition import PartitionMap
 
@@ -49,24 +50,7 @@ _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
 _ROWS_AT_ONCE = 1 << 13
 _SLIDE_FUEL = 60_000
-_MOST_GROWTH = 64.0
 _OF_EACH_EDGE = ("edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position")
-
-
-@dataclass(frozen=True, slots=True)
-class GraphStatistics:
-    """What one worker's graph holds and uses."""
-
-    rows: int
-    vertices: int
-    edges: int
-    missing_removals: int
-    sequence: int
-    leases: int
-    graves: int
-    size_bytes: int
-    cut_edges: int = 0
-    unplaced: int = 0
 
 
 class EvolvingGraph:
@@ -123,6 +107,7 @@ class EvolvingGraph:
         self._advised_rows = 0
         self._advised_slots = 0
         self._expected = 0
+        self._bulk: BulkLoad | None = None  # edges that have no out-lists yet
         self._list_memory = ListMemory([getattr(self.columns, name) for name in _OF_EACH_EDGE])
         self._unplaced = 0  # vertices of this worker that a placement lacks
 
@@ -226,7 +211,7 @@ class EvolvingGraph:
             Whether there may be records of which only the source belongs to this worker. Without reverse lists those change
             nothing: the lists may have gone since, or workers that took the place of lost ones never had any.
         is_load
-            Whether they are of those that are expected, see `expect`, and no loop is to hear of them one by one.
+            Whether they are insertions of a base, and no loop is to hear of them: then nobody reads lists until `end_load`.
         is_growing
             Whether many edges are coming, beside those that are there: then lists get more room at once, and memory ahead.
 
@@ -241,9 +226,32 @@ class EvolvingGraph:
             self._make_placed_rows(np.concatenate([sources[first:stop], targets[first:stop]]))
         both_ways = is_both_ways or self._reverse is not None
         self.columns.counters[names.GROWING] = is_growing
-        self.columns.counters[names.LOADING] = self._growth() if is_load and self._reverse is None else 0
+        if is_load and not both_ways and self._may_load():
+            assert self._bulk is not None
+            self.columns.counters[names.DELTAS] = 0
+            self._bulk.take(sources[first:stop], targets[first:stop], weights[first:stop])
+            return stop
+        self.end_load()
         apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
+
+    def _may_load(self) -> bool:
+        """Whether edges come in bulk, or can from now on, as there are none yet."""
+        counters = self.columns.counters
+        if self._bulk is None and not counters[names.EDGES] and not counters[names.OUT_END]:
+            self._bulk = BulkLoad(self.columns, self.addresses)
+        return self._bulk is not None
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether there are edges whose out-lists are not built yet: nobody may read any list."""
+        return self._bulk is not None
+
+    def end_load(self) -> None:
+        """Build the out-lists of what was loaded, if anything was."""
+        if self._bulk is not None:
+            self._bulk.build_out_lists()
+            self._bulk = None
 
     @property
     def is_placed(self) -> bool:
@@ -273,10 +281,6 @@ class EvolvingGraph:
         for first in range(0, len(named), at_once):
             self.make_room(min(at_once, len(named) - first))
             self._kernel.make_rows(self.addresses, named[first : first + at_once])
-
-    def _growth(self) -> int:
-        edges = max(1, int(self.columns.counters[names.EDGES]))
-        return int(256 * min(max(1.0, self._expected / edges), _MOST_GROWTH))
 
     def begin_reverse(self) -> None:
         """Have reverse lists, empty ones; from now on they have every record of which the source is owned here."""
@@ -347,6 +351,7 @@ class EvolvingGraph:
 
     def lease(self) -> tuple[int, int]:
         """Promise to read the present version until `release`; returns (lease, version)."""
+        self.end_load()
         lease = self._next_lease
         self._next_lease += 1
         self.hold(lease, self.sequence)
@@ -390,6 +395,7 @@ class EvolvingGraph:
         self, version: int = ANY_VERSION
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """The edges visible at a version: source ids, target ids, weights, births (their order of arrival here)."""
+        self.end_load()
         most = self.most_edges()
         producers, consumers = np.empty(most, np.int64), np.empty(most, np.int64)
         weights, born = np.empty(most, np.float64), np.empty(most, np.int64)
@@ -447,6 +453,7 @@ class EvolvingGraph:
 
         Between steps the graph may change, and lists may be read from their beginning or by position.
         """
+        self.end_load()
         if self._compaction is None:
             self._compaction = self.sliding()
         taken = 0

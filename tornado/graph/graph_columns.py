@@ -42,11 +42,10 @@ PART = 16  # the worker whose part of the graph this is
 REVERSED = 17  # 1: the graph has reverse lists
 WEIGHTS_IN = 18  # 1: in-lists have the weights of their edges, too
 WEIGHED_ROWS = 19  # of which lists they are there
-LOADING = 20  # 256ths: how many times as many edges as it has it gets in bulk, of which nobody is told; 0: they come one by one
-BLOCK_BITS = 21  # ids that differ in these lowest bits only are of one worker; 0: of each id the hash counts
-CUT = 22  # edges whose producer belongs to another worker
-GROWING = 23  # 1: much is coming, so lists get room for more than the next edge at once
-GRAPH_COUNTERS = 24
+BLOCK_BITS = 20  # ids that differ in these lowest bits only are of one worker; 0: of each id the hash counts
+CUT = 21  # edges whose producer belongs to another worker
+GROWING = 22  # 1: much is coming, so lists get room for more than the next edge at once
+GRAPH_COUNTERS = 23
 
 SIZE_CLASSES = 80
 BUCKETS = 1 << 12  # of a partition map

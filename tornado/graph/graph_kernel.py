@@ -27,7 +27,6 @@ from .graph_columns import (
     IN_END,
     IN_IDLE,
     LEASED,
-    LOADING,
     OUT_END,
     OUT_IDLE,
     PART,
@@ -171,8 +170,7 @@ def room_for(graph, length):
 def grow_out_list(graph, row):
     """Move a producer's out-list to a larger block."""
     length = np.int64(graph.out_length[row])
-    # In bulk, room at once for as many as it gets if it gets more as the whole graph does.
-    size_class = class_for(max(room_for(graph, length), length * graph.counters[LOADING] >> 8))
+    size_class = class_for(room_for(graph, length))
     start = take_out_block(graph, size_class)
     old = graph.out_start[row]
     for i in range(length):
@@ -187,10 +185,10 @@ def grow_out_list(graph, row):
 
 
 @nb.njit(cache=True)
-def grow_in_list(graph, row):
-    """Move a consumer's in-list to a larger block."""
+def move_in_list(graph, row, entries):
+    """Move a consumer's in-list to a block for at least so many entries."""
     length = np.int64(graph.in_length[row])
-    size_class = class_for(room_for(graph, length))
+    size_class = class_for(entries)
     start = take_in_block(graph, size_class)
     old = graph.in_start[row]
     for i in range(length):
@@ -211,7 +209,7 @@ def insert_edge(graph, producer, consumer, weight):
     if graph.out_length[producer] == graph.out_capacity[producer]:
         grow_out_list(graph, producer)
     if graph.in_length[consumer] == graph.in_capacity[consumer]:
-        grow_in_list(graph, consumer)
+        move_in_list(graph, consumer, room_for(graph, np.int64(graph.in_length[consumer])))
     position = graph.out_length[producer]
     back = graph.in_length[consumer]
     slot = graph.out_start[producer] + position

@@ -60,9 +60,15 @@ def table_slot(graph, identifier):
 
 
 @nb.njit(cache=True)
-def probable_row(graph, identifier):
-    """The row of a vertex id, or another where the table has that first. For fetching memory ahead."""
-    return max(np.int64(0), np.int64(graph.table[table_slot(graph, identifier)]) - 1)
+def probable_row(graph, slot):
+    """The row that the table has where a vertex id is looked for first; -1: none. Mostly that of the id."""
+    return np.int64(graph.table[slot]) - 1
+
+
+@nb.njit(cache=True)
+def row_to_fetch(graph, identifier):
+    """The row of a vertex id mostly, for fetching memory ahead."""
+    return max(np.int64(0), probable_row(graph, table_slot(graph, identifier)))
 
 
 @nb.njit(cache=True)
@@ -73,9 +79,9 @@ def fetch_named(graph, identifiers, place):
     """
     last = identifiers.size - 1
     prefetch(graph.table, table_slot(graph, identifiers[min(place + _NAMES_AHEAD, last)]))
-    row = probable_row(graph, identifiers[min(place + _NAMED_AHEAD, last)])
+    row = row_to_fetch(graph, identifiers[min(place + _NAMED_AHEAD, last)])
     prefetch(graph.ids, row)
-    next_list = graph.out_start[probable_row(graph, identifiers[min(place + _THEIR_LISTS_AHEAD, last)])]
+    next_list = graph.out_start[row_to_fetch(graph, identifiers[min(place + _THEIR_LISTS_AHEAD, last)])]
     prefetch(graph.edge_consumer, next_list)
     prefetch(graph.edge_weight, next_list)
     return row
@@ -103,3 +109,9 @@ def row_of(graph, identifier):
     """The row of a vertex id, made if there is none."""
     row = find_row(graph.ids, graph.table, graph.counters[TABLE_MASK], identifier)
     return add_row(graph, identifier) if row < 0 else row
+
+
+@nb.njit(cache=True)
+def row_of_probable(graph, row, identifier):
+    """Likewise, where `row` was found by `probable_row`."""
+    return np.int64(row) if row >= 0 and graph.ids[row] == identifier else row_of(graph, identifier)

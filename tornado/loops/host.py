@@ -436,6 +436,7 @@ class WorkerHost:
                     cast("StreamPart", part.stream).graph.expect(command.awaited_edges)
                     part.place(command.ids, columns)
                 elif columns is not None:
+                    cast("StreamPart", part.stream).graph.end_load()
                     part.place_behind_edges(command.ids, columns)
         except Exception as error:  # noqa: BLE001  for whoever starts the loop
             command.on_placed(self.index, error)

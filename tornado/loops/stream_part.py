@@ -24,7 +24,7 @@ from ..records.point_schema import Points
 from .share import Share
 
 _RECORDS_ALONE = 1 << 13  # applied in one activation, some milliseconds
-_RECORDS_OF_A_BASE = 1 << 16  # nobody has a branch meanwhile, or hears of them one by one
+_RECORDS_OF_A_BASE = 1 << 17  # nobody has a branch meanwhile, or hears of them one by one
 _RECORDS_BESIDE_BRANCHES = (
     1 << 9
 )  # they go first: each message between workers costs them an activation of this loop
@@ -148,6 +148,7 @@ class StreamPart:
                 RuntimeError("the reverse lists that it was to hear along have ended; start it again")
             )
             return
+        self.graph.end_load()
         self._readers.append(reader)
 
     def leave(self, reader: ReadingPart) -> None:
@@ -304,7 +305,7 @@ class StreamPart:
             self._order_rows(batch, share.mentioned)
             is_large = len(batch) >= _IN_BULK and _DENSE * len(batch) >= self.graph.rows
             self._is_growing = is_large and 4 * int(np.count_nonzero(batch.op == INSERT)) >= 3 * len(batch)
-            if is_large:
+            if is_large and not self._is_load():  # of a base those of near targets are together
                 share.batch = batch = EdgeBatch(
                     *by_near_sources(batch.src, batch.dst, batch.weight, batch.op)
                 )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import Unresponsive
 from ..graph import EvolvingGraph
 from ..value_types import Ids
 
@@ -48,7 +49,14 @@ def surroundings_in(graph: EvolvingGraph, vertex: int, most: int) -> Surrounding
     ----------
     most
         In each direction.
+
+    Raises
+    ------
+    Unresponsive
+        While a stored snapshot is loaded.
     """
+    if graph.is_loading:
+        raise Unresponsive("a stored snapshot is loaded just now, so nobody has all edges")
     columns = graph.columns
     row = int(graph.rows_of(np.array([vertex], np.int64))[0])
     if row < 0:
