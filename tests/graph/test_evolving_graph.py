@@ -12,6 +12,8 @@ import tornado.graph.list_memory
 from tornado import EdgeBatch
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.graph import graph_columns as names
+from tornado.graph.graph_module import graph_module
+from tornado.graph.warm import warm_graph
 from tornado.testing import GraphModel
 
 
@@ -158,6 +160,18 @@ def test_whoever_reads_lists_of_a_graph_that_is_loaded_has_them_built_before(rea
     load(twin, 10)  # there are edges already, so these come one by one
     assert not twin.graph.is_loading
     twin.check()
+
+
+def test_nothing_is_compiled_for_columns_that_may_only_be_read():
+    warm_graph()
+    before = len(graph_module().load_edges.signatures)
+    graph, ids, weights = EvolvingGraph(PartitionMap.even(1)), np.array([1, 2], np.int64), np.ones(2)
+    for column in (ids, weights):
+        column.flags.writeable = False
+    graph.apply(ids, ids, weights, np.ones(2, np.int8), 0, 2, is_load=True)
+    graph.end_load()
+    assert graph.statistics().edges == 2
+    assert len(graph_module().load_edges.signatures) == before
 
 
 def test_lists_of_a_base_have_no_more_room_than_their_edges_need():
