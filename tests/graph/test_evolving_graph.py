@@ -12,8 +12,7 @@ import tornado.graph.list_memory
 from tornado import EdgeBatch
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.graph import graph_columns as names
-from tornado.graph.graph_module import graph_module
-from tornado.graph.warm import warm_graph
+from tornado.records.operations import INSERT, REMOVE
 from tornado.testing import GraphModel
 
 
@@ -162,16 +161,25 @@ def test_whoever_reads_lists_of_a_graph_that_is_loaded_has_them_built_before(rea
     twin.check()
 
 
-def test_nothing_is_compiled_for_columns_that_may_only_be_read():
-    warm_graph()
-    before = len(graph_module().load_edges.signatures)
-    graph, ids, weights = EvolvingGraph(PartitionMap.even(1)), np.array([1, 2], np.int64), np.ones(2)
-    for column in (ids, weights):
-        column.flags.writeable = False
-    graph.apply(ids, ids, weights, np.ones(2, np.int8), 0, 2, is_load=True)
-    graph.end_load()
-    assert graph.statistics().edges == 2
-    assert len(graph_module().load_edges.signatures) == before
+def test_what_is_read_or_removed_is_never_loaded():
+    src, dst = np.array([1, 1], np.int64), np.array([2, 2], np.int64)
+    graph = EvolvingGraph(PartitionMap.even(1))
+    graph.apply(src, dst, np.ones(2), np.array([INSERT, REMOVE], np.int8), 0, 2, is_load=True)
+    assert not graph.is_loading
+    assert graph.statistics().edges == 0
+    graph = EvolvingGraph(PartitionMap.even(1))
+    _, version = graph.lease()
+    graph.apply(src, dst, np.ones(2), np.full(2, INSERT, np.int8), 0, 2, is_load=True)
+    assert not graph.is_loading
+    assert len(graph.edges(version)[0]) == 0
+    graph = EvolvingGraph(PartitionMap.even(1))
+    graph.apply(src, dst, np.array([3.0, 4.0]), np.full(2, INSERT, np.int8), 0, 2, is_load=True)
+    graph.begin_weights_in()
+    while not graph.weigh_in_lists(10):
+        pass
+    assert not graph.is_loading
+    first = int(graph.columns.in_start[graph.rows_of(dst[:1])[0]])
+    assert graph.columns.in_weight[first : first + 2].tolist() == [3.0, 4.0]
 
 
 def test_lists_of_a_base_have_no_more_room_than_their_edges_need():

@@ -43,6 +43,8 @@ def test_edges_of_several_workers_come_back_bit_for_bit_whatever_types_each_has_
         expected = np.concatenate([part[place].astype(kind) for part in parts])
         assert column.dtype == expected.dtype
         assert column.tobytes() == expected.tobytes()
+        assert column.flags.writeable  # for others every kernel would be compiled once more
+        assert column.flags.aligned
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 
 from .apply_kernel import look_up, note_known
 from .bulk_columns import CHUNK, CHUNKS, SEQUENCE_BEFORE, SHIFT
-from .graph_columns import CUT, EDGES, OUT_END, PART, ROWS, SEQUENCE, WEIGHTS_IN
+from .graph_columns import CUT, DELTAS, EDGES, OUT_END, PART, ROWS, SEQUENCE, WEIGHTS_IN
 from .graph_kernel import move_in_list
 
 _LOWER_HALF = 0xFFFFFFFF
@@ -58,6 +58,7 @@ def load_edges(graph, bulk, sources, targets, weights, producers, consumers, pos
 
     `producers`, `consumers` and `positions` are int32[edges], for as long as this takes.
     """
+    graph.counters[DELTAS] = 0
     name_ends(graph, bulk, sources, targets, producers, consumers, positions)
     graph.counters[EDGES] += sources.size
     for i in range(sources.size):

@@ -48,10 +48,8 @@ class BulkLoad:
         self, sources: NDArray[np.int64], targets: NDArray[np.int64], weights: NDArray[np.float64]
     ) -> None:
         """Take in some edges; the graph has room for their rows."""
-        # Those of a stored page may only be read, and for such types the kernel would be compiled anew.
-        edges = (np.require(column, requirements="W") for column in (sources, targets, weights))
         of_rows = (np.empty(len(sources), np.int32) for _ in range(3))
-        graph_module().load_edges(self._graph, self._addresses, *edges, *of_rows)
+        graph_module().load_edges(self._graph, self._addresses, sources, targets, weights, *of_rows)
 
     def build_out_lists(self) -> None:
         """Build the out-lists of all that were taken in. Nothing is asked of it afterwards."""

@@ -17,6 +17,7 @@ from ..arena import advise_huge_pages, release_pages, reserve
 from ..columns import RECORD_BYTES, addresses_of
 from ..distinct import ascending, in_order_unsorted
 from ..errors import GraphTooLarge
+from ..records.operations import INSERT
 from . import graph_columns as names
 from .bulk_load import BulkLoad
 from .graph_columns import (
@@ -226,21 +227,20 @@ class EvolvingGraph:
             self._make_placed_rows(np.concatenate([sources[first:stop], targets[first:stop]]))
         both_ways = is_both_ways or self._reverse is not None
         self.columns.counters[names.GROWING] = is_growing
-        if is_load and not both_ways and self._may_load():
-            assert self._bulk is not None
-            self.columns.counters[names.DELTAS] = 0
+        if is_load and self.may_load(is_both_ways=is_both_ways) and np.all(operations[first:stop] == INSERT):
+            if self._bulk is None:
+                self._bulk = BulkLoad(self.columns, self.addresses)
             self._bulk.take(sources[first:stop], targets[first:stop], weights[first:stop])
             return stop
         self.end_load()
         apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
 
-    def _may_load(self) -> bool:
-        """Whether edges come in bulk, or can from now on, as there are none yet."""
+    def may_load(self, *, is_both_ways: bool) -> bool:
+        """Whether edges come in bulk, or can from now on, as nobody has seen this graph with or without any."""
         counters = self.columns.counters
-        if self._bulk is None and not counters[names.EDGES] and not counters[names.OUT_END]:
-            self._bulk = BulkLoad(self.columns, self.addresses)
-        return self._bulk is not None
+        is_new = not (counters[names.EDGES] or counters[names.OUT_END] or counters[names.LEASED])
+        return not is_both_ways and self._reverse is None and (self._bulk is not None or is_new)
 
     @property
     def is_loading(self) -> bool:
@@ -313,6 +313,7 @@ class EvolvingGraph:
 
     def weigh_in_lists(self, fuel: int) -> bool:
         """Go on with putting them there; return whether all are there. Until then nobody pulls along them."""
+        self.end_load()
         return bool(self._kernel.weigh_in_lists(self.addresses, fuel))
 
     def end_weights_in(self) -> None:
@@ -564,9 +565,8 @@ class EvolvingGraph:
         self.columns = self.columns._replace(**changed)
         self.columns.counters[names.TABLE_MASK] = self.columns.table.size - 1
         self.columns.counters[names.GRAVE_MASK] = self.columns.grave_born.size - 1
-        self.addresses[:] = addresses_of(
-            self.columns
-        )  # in place: the graph of reverse lists refers to them there
+        # In place: the graph of reverse lists refers to them there.
+        self.addresses[:] = addresses_of(self.columns)
 
     def _slots(self) -> int:
         """How many places lists have taken, of the direction that has taken more."""

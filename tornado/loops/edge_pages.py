@@ -31,12 +31,8 @@ class EdgeColumns:
 
     @classmethod
     def of(cls, sources: NDArray[Any], targets: NDArray[Any], weights: NDArray[Any]) -> EdgeColumns:
-        """The edges of columns of any types."""
-        return cls(
-            sources.astype(np.int64, copy=False),
-            targets.astype(np.int64, copy=False),
-            weights.astype(np.float64, copy=False),
-        )
+        """The edges of columns of any types, copied: kernels would be compiled anew for parts of a page, which may only be read."""
+        return cls(sources.astype(np.int64), targets.astype(np.int64), weights.astype(np.float64))
 
 
 def edge_page_of(parts: Sequence[Sequence[NDArray[Any]]]) -> memoryview:

@@ -301,11 +301,12 @@ class StreamPart:
 
     def _apply_edges(self, share: Share, batch: EdgeBatch, first: int, stop: int) -> None:
         self._stop_scans()
+        is_load = self._is_load() and self.graph.may_load(is_both_ways=share.is_both_ways)
         if first == 0:
             self._order_rows(batch, share.mentioned)
             is_large = len(batch) >= _IN_BULK and _DENSE * len(batch) >= self.graph.rows
             self._is_growing = is_large and 4 * int(np.count_nonzero(batch.op == INSERT)) >= 3 * len(batch)
-            if is_large and not self._is_load():  # of a base those of near targets are together
+            if is_large and not is_load:  # of a base those of near targets are together
                 share.batch = batch = EdgeBatch(
                     *by_near_sources(batch.src, batch.dst, batch.weight, batch.op)
                 )
@@ -318,7 +319,7 @@ class StreamPart:
             first,
             stop,
             is_both_ways=share.is_both_ways,
-            is_load=self._is_load(),
+            is_load=is_load,
             is_growing=self._is_growing,
         )
         self._tell()
