@@ -237,7 +237,7 @@ class EvolvingGraph:
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
 
     def may_load(self, *, is_both_ways: bool) -> bool:
-        """Whether edges come in bulk, or can from now on, as nobody has seen this graph with or without any."""
+        """Whether edges come in bulk, or can from now on: there are none yet, and nobody reads a version without them."""
         counters = self.columns.counters
         is_new = not (counters[names.EDGES] or counters[names.OUT_END] or counters[names.LEASED])
         return not is_both_ways and self._reverse is None and (self._bulk is not None or is_new)
