@@ -10,7 +10,6 @@ import mmap
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -81,8 +80,6 @@ def populate(columns: Sequence[NDArray[Any]], used: int, *, first: int = 0) -> t
 def _populate(columns: Sequence[NDArray[Any]], first: int, used: int) -> None:
     if not sys.platform.startswith("linux"):
         return
-    advise = ctypes.CDLL(None).madvise
-    advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     widest = max(column.itemsize for column in columns)
     entries = _POPULATED_BYTES // widest
     for following in range(first, used, entries):
@@ -90,31 +87,38 @@ def _populate(columns: Sequence[NDArray[Any]], first: int, used: int) -> None:
             begin = following * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
             end = min(used, following + entries) * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
             base = int(column.__array_interface__["data"][0])
-            if end > begin and advise(base + begin, end - begin, _POPULATE) != 0:
+            if end > begin and not _advise(base + begin, base + end, _POPULATE):
                 return
 
 
 def join_pages(column: NDArray[Any], first: int, stop: int) -> int:
     """Put huge pages in place of small ones under entries ``first .. stop`` of a reserved column, all of which were written.
 
-    No memory is added, as only whole huge pages are. What they hold is copied once.
+    No memory is added, as only whole huge pages are. What they hold is copied once, while the interpreter is let go of; whoever
+    touches what is just copied waits for it.
 
     Returns
     -------
     int
         The entry that the last of them ends at, to go on from; `first` where there is none.
     """
-    region = _region(column)
-    if region is None:
+    if _region(column) is None:
         return first
     base = int(column.__array_interface__["data"][0])
-    begin = -(-(base + first * column.itemsize) // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES - base
-    end = (base + stop * column.itemsize) // _HUGE_PAGE_BYTES * _HUGE_PAGE_BYTES - base
+    begin = -(-(base + first * column.itemsize) // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES
+    end = (base + stop * column.itemsize) // _HUGE_PAGE_BYTES * _HUGE_PAGE_BYTES
     if end <= begin:
         return first
-    with suppress(OSError):  # a kernel that cannot: only speed is lost
-        region.madvise(_JOIN, begin, end - begin)
-    return end // column.itemsize
+    if sys.platform.startswith("linux"):
+        _advise(begin, end, _JOIN)  # a kernel that cannot: only speed is lost
+    return (end - base) // column.itemsize
+
+
+def _advise(begin: int, end: int, advice: int) -> bool:
+    """Advise the system of memory, without the interpreter, which that of `mmap` keeps; return whether it could follow."""
+    advise = ctypes.CDLL(None).madvise
+    advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    return bool(advise(begin, end - begin, advice) == 0)
 
 
 def release_pages(column: NDArray[Any], first: int, stop: int) -> None:

@@ -168,7 +168,7 @@ def change_edge(graph, producer, consumer, weight, operation):
 
 @nb.njit(cache=True)
 def look_up(graph, sources, targets, first, stop):
-    """Look up the rows of the next records, as many as there is room for, and have the ends of their in-lists fetched.
+    """Look up the rows of the next records, as many as there is room for.
 
     Each pass asks memory for what the one behind it needs, of all records at once.
     """
@@ -190,17 +190,18 @@ def look_up(graph, sources, targets, first, stop):
         producer = row_of_probable(graph, graph.ahead_producer[i - first], sources[i])
         consumer = row_of_probable(graph, graph.ahead_consumer[i - first], targets[i])
         graph.ahead_producer[i - first], graph.ahead_consumer[i - first] = producer, consumer
-        slot = graph.in_start[consumer] + graph.in_length[consumer]
-        prefetch(graph.in_producer, slot)
-        prefetch(graph.in_position, slot)
     return stop
 
 
 @nb.njit(cache=True)
 def look_ahead(graph, sources, targets, first, stop):
-    """Likewise, and have the ends of out-lists fetched: all that applying them touches."""
+    """Likewise, and have the ends of their lists fetched: all that applying them touches."""
     stop = look_up(graph, sources, targets, first, stop)
     for i in range(stop - first):
+        consumer = np.int64(graph.ahead_consumer[i])
+        slot = graph.in_start[consumer] + graph.in_length[consumer]
+        prefetch(graph.in_producer, slot)
+        prefetch(graph.in_position, slot)
         producer = np.int64(graph.ahead_producer[i])
         slot = graph.out_start[producer] + graph.out_length[producer]
         prefetch(graph.edge_consumer, slot)

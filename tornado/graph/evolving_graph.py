@@ -30,6 +30,7 @@ from .graph_columns import (
 )
 from .graph_module import graph_module
 from .graph_statistics import GraphStatistics
+from .graves import grave_columns
 from .list_memory import FEW_EDGES, ListMemory
 from .partition import PartitionMap
 
@@ -51,6 +52,8 @@ _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
 _ROWS_AT_ONCE = 1 << 13
 _SLIDE_FUEL = 60_000
+_MOST_IN_BULK = 1 << 23  # edges that wait for their lists, in some 40 bytes each
+_GONE_THROUGH = ("edge_consumer", "edge_weight", "in_weight")  # by whoever propagates
 _OF_EACH_EDGE = ("edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position")
 
 
@@ -63,6 +66,11 @@ class EvolvingGraph:
         Which worker a vertex belongs to.
     worker
         Whose part it is.
+
+    Attributes
+    ----------
+    list_memory
+        What lists lie in.
     """
 
     def __init__(self, partition: PartitionMap, worker: int = 0) -> None:
@@ -82,7 +90,7 @@ class EvolvingGraph:
             in_weight=np.zeros(1),
             out_idle=np.zeros(SIZE_CLASSES, np.int64),
             in_idle=np.zeros(SIZE_CLASSES, np.int64),
-            **_graves(ring),
+            **grave_columns(ring),
             ahead_producer=np.zeros(AHEAD, np.int32),
             ahead_consumer=np.zeros(AHEAD, np.int32),
             delta_sign=np.zeros(MOST_DELTAS, np.int8),
@@ -108,8 +116,8 @@ class EvolvingGraph:
         self._advised_rows = 0
         self._advised_slots = 0
         self._expected = 0
-        self._bulk: BulkLoad | None = None  # edges that have no out-lists yet
-        self._list_memory = ListMemory([getattr(self.columns, name) for name in _OF_EACH_EDGE])
+        self._bulk: BulkLoad | None = None  # edges that are in no lists yet
+        self.list_memory = ListMemory([getattr(self.columns, name) for name in _OF_EACH_EDGE])
         self._unplaced = 0  # vertices of this worker that a placement lacks
 
     @property
@@ -181,8 +189,8 @@ class EvolvingGraph:
         if self.columns.counters[names.EDGES] or edges <= max(FEW_EDGES, self._expected):
             return
         self._expected = edges
-        self._advise_slots(edges)
-        self._list_memory.put(0, edges)
+        self._advise(coming=edges)
+        self.list_memory.put(0, edges)
 
     def apply(
         self,
@@ -212,7 +220,7 @@ class EvolvingGraph:
             Whether there may be records of which only the source belongs to this worker. Without reverse lists those change
             nothing: the lists may have gone since, or workers that took the place of lost ones never had any.
         is_load
-            Whether they are insertions of a base, and no loop is to hear of them: then nobody reads lists until `end_load`.
+            Whether no loop is to hear of them one by one. Where they are insertions, nobody reads lists then until `end_load`.
         is_growing
             Whether many edges are coming, beside those that are there: then lists get more room at once, and memory ahead.
 
@@ -221,37 +229,43 @@ class EvolvingGraph:
         The index of the first record that was not applied.
         """
         self.make_room(stop - first)
-        if is_growing:
-            self._list_memory.put_ahead(self._slots())
+        if is_growing and not is_load:
+            self.list_memory.put_ahead(self._slots())
         if self._partition.placed is not None:
             self._make_placed_rows(np.concatenate([sources[first:stop], targets[first:stop]]))
         both_ways = is_both_ways or self._reverse is not None
         self.columns.counters[names.GROWING] = is_growing
         if is_load and self.may_load(is_both_ways=is_both_ways) and np.all(operations[first:stop] == INSERT):
+            if self._bulk is not None and self._bulk.edges + stop - first > _MOST_IN_BULK:
+                self.end_load()
             if self._bulk is None:
                 self._bulk = BulkLoad(self.columns, self.addresses)
             self._bulk.take(sources[first:stop], targets[first:stop], weights[first:stop])
+            self._advise(coming=self._bulk.edges)
+            self.list_memory.put_ahead(self._slots(), coming=self._bulk.edges)
             return stop
         self.end_load()
         apply = self._kernel.apply_both_ways if both_ways else self._kernel.apply_records
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
 
     def may_load(self, *, is_both_ways: bool) -> bool:
-        """Whether edges come in bulk, or can from now on: there are none yet, and nobody reads a version without them."""
-        counters = self.columns.counters
-        is_new = not (counters[names.EDGES] or counters[names.OUT_END] or counters[names.LEASED])
-        return not is_both_ways and self._reverse is None and (self._bulk is not None or is_new)
+        """Whether edges can come in bulk: nobody reads a version without them."""
+        return not (is_both_ways or self._reverse is not None or self.columns.counters[names.LEASED])
 
     @property
     def is_loading(self) -> bool:
-        """Whether there are edges whose out-lists are not built yet: nobody may read any list."""
+        """Whether there are edges that are not in the lists yet: nobody may read any."""
         return self._bulk is not None
 
     def end_load(self) -> None:
-        """Build the out-lists of what was loaded, if anything was."""
+        """Put what came in bulk into the lists, if anything did."""
         if self._bulk is not None:
-            self._bulk.build_out_lists()
+            self._bulk.build_lists()
             self._bulk = None
+
+    def join_memory(self) -> None:
+        """Have what lists lie in joined to huge pages, where many edges have come: for when nothing comes; see `ListMemory`."""
+        self.list_memory.join(self._slots())
 
     @property
     def is_placed(self) -> bool:
@@ -482,7 +496,7 @@ class EvolvingGraph:
             columns.in_start, columns.in_capacity, self._kernel.slide_in_lists, names.IN_END, in_slots
         )
         counters[names.COMPACTING] = 0
-        self._list_memory.stop = 0
+        self.list_memory.forget()
         if self._reverse is not None:
             yield from self._reverse.sliding()
 
@@ -513,7 +527,7 @@ class EvolvingGraph:
             yield True
         nothing_came = int(counters[end]) == old_end
         for column in slots:
-            release_pages(column, position, max(old_end, self._list_memory.stop) if nothing_came else old_end)
+            release_pages(column, position, max(old_end, self.list_memory.stop) if nothing_came else old_end)
         if nothing_came:
             counters[end] = position
         else:
@@ -556,7 +570,7 @@ class EvolvingGraph:
         """Move the graves in use to a ring of another size; their numbers stay."""
         old = self.columns
         numbers = np.arange(old.counters[names.BURIED_FIRST], old.counters[names.BURIED_NEXT])
-        graves = _graves(size)
+        graves = grave_columns(size)
         for name, column in graves.items():
             column[numbers & (size - 1)] = getattr(old, name)[numbers & (old.grave_born.size - 1)]
         self._replace(**graves)
@@ -572,29 +586,13 @@ class EvolvingGraph:
         """How many places lists have taken, of the direction that has taken more."""
         return int(max(self.columns.counters[names.OUT_END], self.columns.counters[names.IN_END]))
 
-    def _advise(self) -> None:
-        """Huge pages for columns that have become large."""
-        rows = self.rows
+    def _advise(self, coming: int = 0) -> None:
+        """Huge pages for columns that have become large, or do with so many edges; what is left gets them later, see `ListMemory`."""
+        rows, slots = self.rows, self._slots() + coming
         if rows > self._advised_rows:
             self._advised_rows = max(2 * rows, 1 << 21)
             advise_huge_pages(self._rows, rows)
-        slots = self._slots()
         if slots > self._advised_slots:
-            self._advise_slots(slots)
-
-    def _advise_slots(self, slots: int) -> None:
-        self._advised_slots = slots + max(slots // 4, 1 << 21)
-        for name in (*_OF_EACH_EDGE, "in_weight"):
-            advise_huge_pages(getattr(self.columns, name), self._advised_slots)
-
-
-def _graves(ring: int) -> dict[str, np.ndarray]:
-    return {
-        "grave_producer": reserve(ring, np.int32),
-        "grave_consumer": reserve(ring, np.int32),
-        "grave_weight": reserve(ring, np.float64),
-        "grave_born": reserve(ring, np.int64),
-        "grave_died": reserve(ring, np.int64),
-        "grave_next_out": reserve(ring, np.int64),
-        "grave_next_in": reserve(ring, np.int64),
-    }
+            self._advised_slots = slots + max(slots // 4, 1 << 21)
+            for name in _GONE_THROUGH:
+                advise_huge_pages(getattr(self.columns, name), self._advised_slots)

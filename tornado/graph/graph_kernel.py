@@ -167,10 +167,10 @@ def room_for(graph, length):
 
 
 @nb.njit(cache=True)
-def grow_out_list(graph, row):
-    """Move a producer's out-list to a larger block."""
+def move_out_list(graph, row, entries):
+    """Move a producer's out-list to a block for at least so many entries."""
     length = np.int64(graph.out_length[row])
-    size_class = class_for(room_for(graph, length))
+    size_class = class_for(entries)
     start = take_out_block(graph, size_class)
     old = graph.out_start[row]
     for i in range(length):
@@ -186,7 +186,7 @@ def grow_out_list(graph, row):
 
 @nb.njit(cache=True)
 def move_in_list(graph, row, entries):
-    """Move a consumer's in-list to a block for at least so many entries."""
+    """Like `move_out_list`, for a consumer's in-list."""
     length = np.int64(graph.in_length[row])
     size_class = class_for(entries)
     start = take_in_block(graph, size_class)
@@ -207,7 +207,7 @@ def move_in_list(graph, row, entries):
 def insert_edge(graph, producer, consumer, weight):
     """Append an edge with the current sequence number as its birth."""
     if graph.out_length[producer] == graph.out_capacity[producer]:
-        grow_out_list(graph, producer)
+        move_out_list(graph, producer, room_for(graph, np.int64(graph.out_length[producer])))
     if graph.in_length[consumer] == graph.in_capacity[consumer]:
         move_in_list(graph, consumer, room_for(graph, np.int64(graph.in_length[consumer])))
     position = graph.out_length[producer]

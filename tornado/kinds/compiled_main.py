@@ -60,6 +60,7 @@ class CompiledMain(ReadsStream[Branch], CompiledPart[Bundle, State], Generic[Bra
         return (
             self._is_stepping
             or self.stream.has_commands
+            or self.stream.is_filling
             or self._is_taking_in
             or bool(self._arrived)
             or self._forks.is_holding

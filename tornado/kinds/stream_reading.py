@@ -109,6 +109,13 @@ class ReadsStream(Generic[Branch]):
         """Take in the rows and edges that the last records changed."""
         raise NotImplementedError
 
+    def may_fill(self) -> bool:
+        """See `ReadingPart`: never, where each edge has to be heard of."""
+        return False
+
+    def take_in_edges(self, version: int) -> None:
+        """See `ReadingPart`: there are none."""
+
     def is_behind(self) -> bool:
         """See `ReadingPart`: never, where a branch does what is left."""
         return False

@@ -37,6 +37,8 @@ from .share import Share
 from .stream_part import StreamPart
 from .surroundings import Surroundings, surroundings_in
 
+_GAP_S = 0.05  # for which nothing comes between two parts of what fills a graph
+
 
 @dataclass(frozen=True, slots=True)
 class StartLoop:
@@ -285,6 +287,9 @@ class WorkerHost:
         while self._commands:
             self._obey(self._commands.popleft())
         did = self._worker.step() or did
+        for stream in self._streams.values():
+            if stream.is_filling:
+                stream.count_step()
         if self._branches:
             did = self._look_after_branches() or did
         if self._ending:
@@ -295,7 +300,9 @@ class WorkerHost:
         return did
 
     def wait(self, timeout_s: float) -> bool:
-        """Block until there may be something to do."""
+        """Block until there may be something to do; for short where edges that came in bulk wait to be taken in."""
+        if any(stream.is_filling for stream in self._streams.values()):
+            timeout_s = min(timeout_s, _GAP_S)
         return bool(self._commands) or self._worker.wait(timeout_s)
 
     def is_waiting(self) -> bool:
@@ -487,6 +494,7 @@ class WorkerHost:
             )
         else:
             try:
+                stream.end_filling()
                 found = surroundings_in(stream.graph, command.vertex, command.most)
             except Exception as error:  # noqa: BLE001  for whoever asked
                 found = error

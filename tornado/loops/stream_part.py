@@ -33,6 +33,9 @@ _DENSE = (
     16  # times as many rows as records: a share with its edges by sources meets each part of the graph once
 )
 _IN_BULK = 1 << 12  # records of a share whose vertices are worth having in order
+_MOST_STEPS_WITHOUT = (
+    1 << 9
+)  # of the worker for others, until edges that came in bulk are taken in all the same
 _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle stream compacts them
 
@@ -73,6 +76,14 @@ class ReadingPart(Protocol):
 
     def fail(self, error: Exception) -> None:
         """Raise this in the next step: it could not hear."""
+        ...
+
+    def may_fill(self) -> bool:
+        """Whether edges may come in bulk now: nobody waits for what they change, and it can take them in all at once."""
+        ...
+
+    def take_in_edges(self, version: int) -> None:
+        """Take in the edges that have come in bulk since a version of the graph: they are in the lists now."""
         ...
 
     def is_behind(self) -> bool:
@@ -122,6 +133,8 @@ class StreamPart:
         Which worker a vertex belongs to.
     graph, points
         Read by all loops and branches, and changed here only. There are points where `points_of` was asked for them.
+    is_filling
+        Whether edges come in bulk, and no loop has heard of them yet.
     """
 
     def __init__(self, partition: PartitionMap, worker: int, on_applied: Callable[[int], None]) -> None:
@@ -135,6 +148,9 @@ class StreamPart:
         self._rows_before = self._records_before = 0  # rows there were before the last share, and its records
         self._is_growing = False  # by the last share, which was large, and nearly all of it edges that came
         self._reverse = 0  # which reverse lists the graph has, or had last
+        self.is_filling = False
+        self._filled_from = 0  # the version when that began
+        self._steps_without = 0  # of the worker, since something came
 
     def join(self, reader: ReadingPart) -> None:
         """Tell a loop of every change from now on; what is there already it reads itself."""
@@ -148,6 +164,7 @@ class StreamPart:
                 RuntimeError("the reverse lists that it was to hear along have ended; start it again")
             )
             return
+        self.end_filling()
         self.graph.end_load()
         self._readers.append(reader)
 
@@ -194,7 +211,9 @@ class StreamPart:
         """Put a share into the sequence; from the first one on the map is not open any more."""
         if self.partition.is_open:
             self.settle(self.partition.block_bits)
+        self.graph.list_memory.stop_joining()
         self._commands.append(share)
+        self._steps_without = 0
         self._wake()
 
     def fork(
@@ -210,6 +229,7 @@ class StreamPart:
             Does some of what has to be done before, and returns whether it can be recorded now; None: `ReadingPart.drain`.
         """
         if reader in self._readers:  # of one that has failed nothing can be recorded
+            self.graph.list_memory.stop_joining()
             self._commands.append(_Record(reader, record, is_ready or reader.drain))
             reader.activate()
 
@@ -236,6 +256,7 @@ class StreamPart:
                 command.reader.activate()  # it records in a step of its own
                 return False
             else:
+                self.end_filling()
                 if not command.is_ready():
                     return True
                 command.record()
@@ -255,11 +276,33 @@ class StreamPart:
         return any(reader.is_behind() and not reader.is_catching_up() for reader in self._readers)
 
     def tidy(self) -> None:
-        """Begin to compact the lists, where much has changed and it is worth it; for when nothing has come for a while."""
+        """Do what can wait until nothing has come for a while, and this is called: one thing at a time.
+
+        Edges that came in bulk are taken in. Lists are compacted, where much has changed and it is worth it, and what they lie in is
+        joined to huge pages.
+        """
         changed_much = self.graph.changed_since_compaction() > self.edge_count() // 8
-        if changed_much and self.graph.waste() > _WASTE_IDLE and not self.graph.is_compacting:
+        if self.is_filling:
+            self.end_filling()
+        elif changed_much and self.graph.waste() > _WASTE_IDLE and not self.graph.is_compacting:
             self.graph.compact(steps=_COMPACTION_STEPS)
             self._wake()
+        else:
+            self.graph.join_memory()
+
+    def end_filling(self) -> None:
+        """Have every loop take in the edges that came in bulk, if any did."""
+        if self.is_filling:
+            self.is_filling = False
+            self.graph.end_load()
+            for reader in self._readers:
+                reader.take_in_edges(self._filled_from)
+
+    def count_step(self) -> None:
+        """See `StreamView`."""
+        self._steps_without += 1
+        if self._steps_without > _MOST_STEPS_WITHOUT and not self._commands:
+            self.end_filling()
 
     def mention(self, ids: NDArray[np.int64]) -> None:
         """Make vertices of this worker known; every loop hears of them."""
@@ -282,7 +325,9 @@ class StreamPart:
         return _RECORDS_OF_A_BASE if self._is_load() else _RECORDS_ALONE
 
     def _is_load(self) -> bool:
-        """Whether loops hear of edges, and all of these take them in later, when all of a snapshot are there."""
+        """Whether all loops that hear of edges take them in later: when all of a snapshot are there, or many have come."""
+        if self.is_filling:
+            return True
         awaiting = [reader.awaits_edges for reader in self._readers if reader.declared_points is None]
         return bool(awaiting) and all(awaiting)
 
@@ -301,12 +346,16 @@ class StreamPart:
 
     def _apply_edges(self, share: Share, batch: EdgeBatch, first: int, stop: int) -> None:
         self._stop_scans()
-        is_load = self._is_load() and self.graph.may_load(is_both_ways=share.is_both_ways)
+        may_load = self.graph.may_load(is_both_ways=share.is_both_ways)
         if first == 0:
             self._order_rows(batch, share.mentioned)
             is_large = len(batch) >= _IN_BULK and _DENSE * len(batch) >= self.graph.rows
-            self._is_growing = is_large and 4 * int(np.count_nonzero(batch.op == INSERT)) >= 3 * len(batch)
-            if is_large and not is_load:  # of a base those of near targets are together
+            insertions = int(np.count_nonzero(batch.op == INSERT))
+            self._is_growing = is_large and 4 * insertions >= 3 * len(batch)
+            self._fill(may_load=may_load and insertions == len(batch), is_large=is_large)
+            if is_large and not (
+                may_load and self._is_load()
+            ):  # of a base those of near targets are together
                 share.batch = batch = EdgeBatch(
                     *by_near_sources(batch.src, batch.dst, batch.weight, batch.op)
                 )
@@ -319,10 +368,19 @@ class StreamPart:
             first,
             stop,
             is_both_ways=share.is_both_ways,
-            is_load=is_load,
+            is_load=may_load and self._is_load(),
             is_growing=self._is_growing,
         )
         self._tell()
+
+    def _fill(self, *, may_load: bool, is_large: bool) -> None:
+        """Begin to take in edges in bulk, or end it, by what comes next."""
+        if not may_load:
+            self.end_filling()
+        elif is_large and not self._is_load():
+            readers = [reader for reader in self._readers if reader.declared_points is None]
+            self.is_filling = bool(readers) and all(reader.may_fill() for reader in readers)
+            self._filled_from = self.graph.sequence
 
     def _order_rows(self, batch: EdgeBatch, mentioned: NDArray[np.int64]) -> None:
         """Make the rows of what is new in a large share in the order of ids, while much is new."""

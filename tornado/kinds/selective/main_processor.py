@@ -13,6 +13,7 @@ import numpy as np
 
 from ...config import DelayBound
 from ...graph import PartitionMap
+from ...graph.graph_columns import ANY_VERSION
 from ...loops.forks import ForkedPart
 from ...loops.stream_part import StreamPart
 from ..compiled_main import CompiledMain
@@ -28,11 +29,14 @@ from .processor import FUEL, SelectiveProcessor
 _PENDING_LIMIT = 1 << 12
 _PENDING_SHARE = 64  # one in so many of all vertices may be dirty in any case
 _PATIENCE = 2  # visits for each edge, for which a fork waits until what is left is done
-_PATIENCE_OF_SEVERAL = 1 << 19  # visits in all, some milliseconds, where others may have to be waited for too
+_PATIENCE_OF_SEVERAL = (
+    1 << 19
+)  # visits in all, some milliseconds, where others may have to be waited for too and less came in
 _FILLS_BY = (
-    1 << 16
+    1 << 23
 )  # records that are taken in at least before what they change is propagated, while a graph is being filled
 _FILLS_TIMES = 3  # and so many times what was there
+_FILLS_SHARE = 32  # one in so many of what was there has to have come before the next come in bulk
 _FAR_BEHIND = 16  # times that, from which records do not wait for a loop that has others beside it
 
 
@@ -80,6 +84,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         # When everything was propagated last: how many records had been applied, and how many edges there were.
         self._rested_at = self._edges_at_rest = 0
         self._has_filled = False
+        self._heard = ANY_VERSION  # the version behind which edges came in bulk that are not all taken in
         self._rests: dict[int, Rest] = {}  # by worker, what it said last
         self._awaits_others = False  # for a fork: until they have come to their end
         self._awaits_work = False  # for a fork: until what is left here is done
@@ -94,12 +99,16 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
     def _step(self) -> None:
         before = self._done()
         self.operator.pull(self._forks.take)
-        self._receive()
+        if not self.stream.is_filling:  # else lists that are not built would be gone through
+            self._receive()
         if self._following_row is not None:
             self._take_in_rows()
         more = self.stream.obey(self)
-        finished = self._is_filling() or self._advance(FUEL // 4 if self.branches else FUEL)
-        if not self._has_pending():
+        is_filling = self._is_filling()
+        if not is_filling:
+            self.stream.end_filling()
+        finished = is_filling or self._hears_bulk or self._advance(FUEL // 4 if self.branches else FUEL)
+        if not (self.stream.is_filling or self._is_taking_in or self._has_pending()):
             self._rested_at, self._edges_at_rest = self.graph.sequence, self.stream.edge_count()
             self._has_filled = False
         self._flush()
@@ -115,6 +124,11 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             or (more and not waits and (self.workers == 1 or not self.stream.is_behind()))
         ):
             self.operator.activate()
+
+    @property
+    def _hears_bulk(self) -> bool:
+        """Whether it takes in edges that came in bulk: what they change is propagated when all are."""
+        return self._heard != ANY_VERSION
 
     def _done(self) -> tuple[int, ...]:
         """What differs when anything was done."""
@@ -135,7 +149,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         # What the sender of a marker sent since waits for the fork, which waits for the records before it.
         if self._forks.is_awaited or self._is_filling():
             return False
-        return self._has_filled or self._pends_more_than(_PENDING_LIMIT, 1)
+        return self._has_filled or self._hears_bulk or self._pends_more_than(_PENDING_LIMIT, 1)
 
     def _is_filling(self) -> bool:
         """Whether a graph is being filled, so that what comes in is propagated later: when all is there, or somebody asks.
@@ -143,18 +157,28 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         So it is propagated when there are four times as many edges, in place of again and again while they come. A stream that removes about as
         much as it adds fills nothing.
         """
-        if (
-            self.state.counters[names.ASKS]
-            or self._has_filled
-            or self.branches
-            or not self.stream.is_backed_up
-        ):
+        if self.state.counters[names.ASKS] or self._has_filled or self.branches:
             return False
+        if not self.stream.is_backed_up:
+            return self.stream.is_filling  # until the stream says that nothing has come for a while
         records = self.graph.sequence - self._rested_at
         growth = self.stream.edge_count() - self._edges_at_rest
         if records >= max(_FILLS_BY, _FILLS_TIMES * self._edges_at_rest):
             self._has_filled = True
         return not self._has_filled and 4 * growth >= 3 * records
+
+    def may_fill(self) -> bool:
+        """See `ReadingPart`: where so much has come already that a look at all rows is little beside it."""
+        is_taking_in = self._following_row is not None or self.state.counters[names.AT_REST]
+        if is_taking_in or self._forks.is_awaited or not self._is_filling():
+            return False
+        return _FILLS_SHARE * (self.graph.sequence - self._rested_at) >= self._edges_at_rest
+
+    def take_in_edges(self, version: int) -> None:
+        """See `ReadingPart`."""
+        self._following_row, self._heard = 0, version
+        self._take_in_rows()
+        self.activate()
 
     def is_catching_up(self) -> bool:
         """Whether records should not wait for it; see `ReadingPart`."""
@@ -172,18 +196,23 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, self.arguments)
 
     def _take_in_rows(self) -> None:
-        """Take in some of the graph that was there before this loop: who of it is heard from other workers."""
+        """Take in some of the graph that was there before this loop, or came in bulk: who of it is heard from other workers."""
         self.finish_cursor()
         self._set_floor()
         following = int(
             self.kernel.hear_rows(
-                self.graph.addresses, *self.state.addresses, self.arguments, self._following_row, FUEL
+                self.graph.addresses,
+                *self.state.addresses,
+                self.arguments,
+                self._heard,
+                self._following_row,
+                FUEL,
             )
         )
         if following < self.graph.rows:
             self._following_row = following
             return
-        self._following_row = None
+        self._following_row, self._heard = None, ANY_VERSION
         if self.state.counters[names.AT_REST]:
             self.state.counters[names.AT_REST] -= 1
 
@@ -205,19 +234,24 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         tell each other when they have come to their end.
         """
         self._awaits_others = self._awaits_work = False
+        visited = int(self.state.counters[names.EDGES_VISITED])
+        if branch.patience is None:
+            branch.patience = visited + self._patience() + FUEL
         if not self.drain():
             return False
         if not self.is_patient or not branch.is_of_now or self._forks.is_awaited:
             return True
-        visited = int(self.state.counters[names.EDGES_VISITED])
-        if branch.patience is None:
-            least = _PATIENCE_OF_SEVERAL if self.workers > 1 else _PATIENCE * self.stream.edge_count()
-            branch.patience = visited + least + FUEL
         if self._has_pending() or self._arrived:
             self._awaits_work = visited < branch.patience
             return not self._awaits_work
         self._awaits_others = not self._are_at_rest(branch.number)
         return not self._awaits_others
+
+    def _patience(self) -> int:
+        """How many edges may be visited, at most about, before a fork that waits for that."""
+        if self.workers == 1:
+            return _PATIENCE * self.stream.edge_count()
+        return max(_PATIENCE_OF_SEVERAL, _PATIENCE * (self.graph.sequence - self._rested_at))
 
     def _are_at_rest(self, fork: int) -> bool:
         """Say that nothing is left to do here before a fork, and return whether that holds of all, as far as they have said it.

@@ -34,8 +34,8 @@ from .loop_columns import (
 )
 from .queue_kernel import least_pending, outbox_is_full, send
 from .scan_kernel import answer_subscription, drain, offer_to_all, settle_producer
-from .stand_in import WORST
-from .value_kernel import put_row_value, value_of_message
+from .stand_in import WORST, better
+from .value_kernel import put_row_value, row_value_at, value_of_message
 from .vertex_kernel import (
     admit_rows,
     consider_input,
@@ -107,17 +107,34 @@ def hear_edges(graph, session, loop, parameters):
         hear_deltas(graph, reverse_of(graph), session, loop)
 
 
-@nb.njit(cache=True, nogil=True)
-def hear_rows(graph, session, loop, parameters, first, fuel):
-    """Take in a graph that was there before this loop: ask for the values of producers elsewhere, from row `first`.
+@nb.njit(cache=True)
+def hear_newest_of(graph, session, loop, producer, heard):
+    """Weigh what a producer offers along its edges that were born after `heard`; returns how many edges were looked at."""
+    if not better(row_value_at(loop.value, producer), WORST):
+        return np.int64(0)
+    first, length = graph.out_start[producer], np.int64(graph.out_length[producer])
+    for slot in range(first, first + length):
+        consumer = np.int64(graph.edge_consumer[slot])
+        if graph.edge_born[slot] > heard and consumer != producer:
+            consider_input(session, loop, consumer, producer, graph.edge_weight[slot])
+    return length
 
-    Returns the first row that was not looked at. What producers here have to offer follows from their own initial values.
+
+@nb.njit(cache=True, nogil=True)
+def hear_rows(graph, session, loop, parameters, heard, first, fuel):
+    """Take in edges that were not heard of one by one, from row `first`: ask for the values of producers elsewhere.
+
+    Those born after `heard` came in bulk, while the loop had values. Of a graph that was there before the loop there are none: what
+    producers here have to offer follows from their own initial values. Returns the first row that was not looked at.
     """
     admit_rows(graph, session, loop, parameters)
     row = first
     while row < graph.counters[ROWS] and fuel > 0 and not outbox_is_full(loop):
         flags = loop.flags[row]
-        if flags & (OWN | SUBSCRIBED | ASKED) == 0 and consumers_here(graph, loop, row) > 0:
+        if flags & (OWN | SUBSCRIBED):
+            if heard < graph.counters[SEQUENCE]:
+                fuel -= hear_newest_of(graph, session, loop, row, heard)
+        elif flags & ASKED == 0 and consumers_here(graph, loop, row) > 0:
             loop.flags[row] |= ASKED
             touch(loop, row)
             send(loop, np.int64(graph.owner[row]), SUBSCRIBE, graph.ids[row], WORST, 0)

@@ -29,7 +29,7 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     loop = (graph.addresses, *state.addresses)
     graph.apply(ids[:1], ids[1:], weights[:1], np.ones(1, np.int8), 0, 1)
     kernel.hear_edges(*loop, arguments)
-    kernel.hear_rows(*loop, arguments, 0, 100)
+    kernel.hear_rows(*loop, arguments, 0, 0, 100)
     kernel.receive(*loop, arguments, 0, np.empty(0, np.uint8), ids[:0], state.no_values(0), ids[:0], 0, 100)
     kernel.advance(*loop, arguments, NEVER, NEVER, 1000)
     kernel.finish_scans(*loop, arguments, 100)

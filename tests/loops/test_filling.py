@@ -1,0 +1,131 @@
+"""Edges that come in bulk while a graph is filled: no loop hears of them one by one, and each of all of them in the end."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from apps.bfs import BreadthFirstSearch
+from apps.sssp import ShortestPaths
+from tests.shortened import shortened
+from tornado.engine import SimulationEngine
+from tornado.graph import bulk_load, evolving_graph
+from tornado.kinds.selective import main_processor
+from tornado.kinds.selective.main_processor import MainProcessor
+from tornado.loops import Master, stream_part
+from tornado.records.operations import REMOVE
+from tornado.testing import EdgeList, exact_distances, random_multigraph
+
+A_BLOCK = 20
+EDGES = random_multigraph(400, 6_000, seed=4)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Any insertions fill a graph, a few at a time; returns how often loops were told to take them in, and by whom."""
+    monkeypatch.setattr(stream_part, "_IN_BULK", 1)
+    monkeypatch.setattr(stream_part, "_DENSE", 1 << 20)
+    monkeypatch.setattr(stream_part, "_MOST_STEPS_WITHOUT", 15)
+    monkeypatch.setattr(evolving_graph, "_MOST_IN_BULK", 64)
+    monkeypatch.setattr(bulk_load, "_STRETCH_BITS", 2)
+    monkeypatch.setattr(main_processor, "_FILLS_BY", 300)
+    monkeypatch.setattr(main_processor, "_FILLS_SHARE", 1 << 20)
+    taken = []
+    take_in = MainProcessor.take_in_edges
+    monkeypatch.setattr(
+        MainProcessor,
+        "take_in_edges",
+        lambda part, version: (
+            taken.append((part.worker, version, part.graph.sequence)) or take_in(part, version)
+        ),
+    )
+    return taken
+
+
+def exact(branch, edges, *, hops=False):
+    assert branch.wait(60), branch.error
+    ids, values = branch.values().arrays()
+    if hops:
+        edges = EdgeList(edges.src, edges.dst, np.ones(len(edges)), edges.vertices)
+    assert np.array_equal(values, exact_distances(edges, 0).lookup(ids))
+    assert set(edges.ids()) <= set(ids)
+    branch.release()
+
+
+def run(seed, workers):
+    """Fill a graph, with some removals, forks, and another loop that begins: all under a seed."""
+    random = Random(seed)
+    edges = random_multigraph(random.choice([8, 40, 150]), 900, seed=seed)
+    with Master(workers=workers, engine=SimulationEngine(workers, seed=seed)) as master:
+        loops, forks = [master.start(ShortestPaths(source=0), "paths")], []
+        left, at = np.arange(0), 0
+        while at < len(edges):
+            kind = random.random()
+            if kind < 0.6:
+                coming = np.arange(at, min(len(edges), at + random.choice([5, 30, 120])))
+                at += len(coming)
+                loops[0].admit(edges[coming].records(), "edges", at)
+                left = np.concatenate([left, coming])
+            elif kind < 0.7 and len(left):
+                gone = np.array(random.sample(left.tolist(), min(len(left), 9)))
+                loops[0].admit(edges[gone].records(op=REMOVE), "removals", random.randrange(1 << 40))
+                left = np.setdiff1d(left, gone)
+            elif kind < 0.8:
+                loop = random.choice(loops)
+                forks.append((loop.fork(), edges[left], loop is not loops[0]))
+            elif kind < 0.9:
+                master.engine.step(random.choice([1, 10, 100]))
+            elif len(loops) == 1:
+                loops.append(master.start(BreadthFirstSearch(source=0), "hops", stream="paths"))
+            if random.random() < 0.3:
+                while forks:
+                    branch, then, hops = forks.pop()
+                    exact(branch, then, hops=hops)
+        for branch, then, hops in forks:
+            exact(branch, then, hops=hops)
+        for loop in loops:
+            assert loop.wait_idle(60)
+            updates = exact_distances(edges[left], 0) if loop is loops[0] else None
+            ids, values = loop.approximation().arrays()
+            assert updates is None or np.array_equal(values, updates.lookup(ids))
+            exact(loop.fork(), edges[left], hops=loop is not loops[0])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("block", shortened(range(6), 3))
+def test_whatever_comes_in_bulk_each_answer_is_exact(small, workers, block):
+    for seed in range(block * A_BLOCK, (block + 1) * A_BLOCK):
+        run(seed, workers)
+    beside = [version for _, version, _ in small if version]
+    print(f"taken in {len(small)} times, {len(beside)} of them beside what was there")
+    assert len(small) > A_BLOCK and len(beside) > A_BLOCK / 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_loop_that_does_not_take_in_what_came_beside_what_was_there_is_found(small, workers, monkeypatch):
+    """Of the check above."""
+    take_in = MainProcessor.take_in_edges
+    monkeypatch.setattr(
+        MainProcessor,
+        "take_in_edges",
+        lambda part, version: take_in(part, part.graph.sequence if version else version),
+    )
+    with pytest.raises(AssertionError):
+        for seed in range(A_BLOCK):
+            run(seed, workers)
+
+
+def test_while_nobody_asks_edges_wait_until_nothing_has_come_for_a_while_and_then_the_loop_has_them(small):
+    with Master(workers=1, engine=SimulationEngine(1, seed=1)) as master:
+        loop = master.start(ShortestPaths(source=0), "paths")
+        loop.admit(EDGES[:200].records(), "edges", 200)
+        master.engine.step(5)
+        stream = loop.parts()[0].stream
+        assert stream.is_filling and not loop.is_idle()
+        assert loop.statistics().edges == 200
+        assert stream.graph.is_loading and not small
+        master.engine.step(30)
+        assert not stream.is_filling
+        assert loop.wait_idle(60)
+        exact(loop.fork(), EDGES[:200])
+        assert small == [(0, 0, 200)]
