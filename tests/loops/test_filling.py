@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from apps.bfs import BreadthFirstSearch
+from apps.pagerank import PageRank
 from apps.sssp import ShortestPaths
+from tests.kinds.accumulative import fuzz
+from tests.kinds.accumulative.truth import Multigraph, pagerank
 from tests.shortened import shortened
 from tornado.engine import SimulationEngine
 from tornado.graph import bulk_load, evolving_graph
+from tornado.kinds.accumulative.main_processor import AccumulativeMain
 from tornado.kinds.selective import main_processor
 from tornado.kinds.selective.main_processor import MainProcessor
 from tornado.loops import Master, stream_part
+from tornado.loops.new_loop import NewLoop
 from tornado.records.operations import REMOVE
 from tornado.testing import EdgeList, exact_distances, random_multigraph
 
@@ -31,14 +36,18 @@ def small(monkeypatch):
     monkeypatch.setattr(main_processor, "_FILLS_BY", 300)
     monkeypatch.setattr(main_processor, "_FILLS_SHARE", 1 << 20)
     taken = []
-    take_in = MainProcessor.take_in_edges
-    monkeypatch.setattr(
-        MainProcessor,
-        "take_in_edges",
-        lambda part, version: (
-            taken.append((part.worker, version, part.graph.sequence)) or take_in(part, version)
-        ),
-    )
+
+    def noting(part_class):
+        take_in = part_class.take_in_edges
+
+        def noted(part, version):
+            taken.append((part.worker, version, part.graph.sequence))
+            take_in(part, version)
+
+        monkeypatch.setattr(part_class, "take_in_edges", noted)
+
+    noting(MainProcessor)
+    noting(AccumulativeMain)
     return taken
 
 
@@ -110,9 +119,63 @@ def test_a_loop_that_does_not_take_in_what_came_beside_what_was_there_is_found(s
         "take_in_edges",
         lambda part, version: take_in(part, part.graph.sequence if version else version),
     )
-    with pytest.raises(AssertionError):
+
+    def run_all():
         for seed in range(A_BLOCK):
             run(seed, workers)
+
+    with pytest.raises(AssertionError):
+        run_all()
+
+
+@pytest.mark.parametrize("group", shortened(range(8), 4))
+def test_no_certificate_is_violated_where_the_first_edges_come_in_bulk(small, group):
+    for seed in range(7_000 + 10 * group, 7_010 + 10 * group):
+        fuzz.run(seed, largest=100)
+    assert len(small) > 5
+
+
+def test_a_loop_that_takes_in_none_of_the_first_edges_is_found(small, monkeypatch):
+    """Of the check above."""
+    monkeypatch.setattr(AccumulativeMain, "take_in_edges", lambda part, _: part.activate())
+
+    def run_all():
+        for seed in range(7_000, 7_010):
+            fuzz.run(seed, largest=100)
+
+    with pytest.raises(AssertionError):
+        run_all()
+
+
+def test_ranks_and_ways_on_one_stream_are_filled_together_and_ranks_not_again(small):
+    with Master(workers=2, engine=SimulationEngine(2, seed=3)) as master:
+        beside = NewLoop(PageRank(tolerance=1e-9), "ranks")
+        paths = master.start(ShortestPaths(source=0), "paths", beside=[beside])
+        ranks = master.loops["ranks"]
+        for at in range(0, 2_000, 500):
+            paths.admit(EDGES[at : at + 500].records(), "edges", at + 500)
+        exact(paths.fork(), EDGES[:2_000])
+        assert [worker for worker, _, _ in sorted(small)] == [
+            0,
+            0,
+            1,
+            1,
+        ]  # of each loop, of all of them at once
+        assert {version for _, version, _ in small} == {0}
+        paths.admit(EDGES[2_000:].records(), "edges", len(EDGES))
+        branch = ranks.fork()
+        assert branch.wait(60)
+        truth = truth_of(EDGES)
+        ids, values = branch.values().arrays()
+        assert np.abs(values - np.array([truth[vertex] for vertex in ids.tolist()])).sum() <= 1e-9
+        exact(paths.fork(), EDGES)
+        assert len(small) == 4
+
+
+def truth_of(edges):
+    graph = Multigraph()
+    graph.apply(edges.records())
+    return pagerank(graph.edges, graph.vertices, PageRank().damping)
 
 
 def test_while_nobody_asks_edges_wait_until_nothing_has_come_for_a_while_and_then_the_loop_has_them(small):

@@ -33,6 +33,7 @@ _DENSE = (
     16  # times as many rows as records: a share with its edges by sources meets each part of the graph once
 )
 _IN_BULK = 1 << 12  # records of a share whose vertices are worth having in order
+_FILLS_BY = 1 << 24  # records that come in bulk at most, until loops take them in
 _MOST_STEPS_WITHOUT = (
     1 << 9
 )  # of the worker for others, until edges that came in bulk are taken in all the same
@@ -375,9 +376,9 @@ class StreamPart:
 
     def _fill(self, *, may_load: bool, is_large: bool) -> None:
         """Begin to take in edges in bulk, or end it, by what comes next."""
-        if not may_load:
+        if not may_load or self.graph.sequence - self._filled_from >= _FILLS_BY:
             self.end_filling()
-        elif is_large and not self._is_load():
+        if may_load and is_large and not self._is_load():
             readers = [reader for reader in self._readers if reader.declared_points is None]
             self.is_filling = bool(readers) and all(reader.may_fill() for reader in readers)
             self._filled_from = self.graph.sequence

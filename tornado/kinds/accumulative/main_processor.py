@@ -145,7 +145,8 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
     def _step(self) -> None:
         self.operator.pull(self._forks.take)
         # What is announced does not change while sums are measured, which nobody begins to while values are placed.
-        if self._pulls or not self._is_stale or self.holds:
+        may_hear = self._pulls or not self._is_stale or self.holds
+        if may_hear and not self.stream.is_filling:  # else lists that are not built would be gone through
             self._receive()
         if self._is_taking_in:
             self.kernel.hear_rows(*self._loop, FUEL)
@@ -175,7 +176,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def _has_to_go(self) -> bool:
         """Whether there is something to do that waits for no other part's sweep."""
-        waits_for_others = self._pulls and self._rounds.is_waiting
+        waits_for_others = self.stream.is_filling or (self._pulls and self._rounds.is_waiting)
         return self._has_to_announce and not self._is_held_back and not waits_for_others
 
     def _may_go_on(self) -> bool:
@@ -497,6 +498,17 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         self.kernel.hear_edges(*self._loop)
         for branch in self.branches:
             branch.note_changes()
+
+    def may_fill(self) -> bool:
+        """See `ReadingPart`: only where there are no edges, as it takes in whole lists."""
+        is_waited_for = bool(self.branches) or self._forks.is_awaited or self._is_stale
+        return not (self.stream.edge_count() or self.holds or self._has_rows_to_take_in or is_waited_for)
+
+    def take_in_edges(self, version: int) -> None:
+        """See `ReadingPart`: of a version without edges."""
+        del version
+        self.state.counters[names.FOLLOWING_ROW] = 0
+        self.activate()
 
     # Snapshots
 

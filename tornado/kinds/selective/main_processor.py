@@ -33,7 +33,7 @@ _PATIENCE_OF_SEVERAL = (
     1 << 19
 )  # visits in all, some milliseconds, where others may have to be waited for too and less came in
 _FILLS_BY = (
-    1 << 23
+    1 << 24
 )  # records that are taken in at least before what they change is propagated, while a graph is being filled
 _FILLS_TIMES = 3  # and so many times what was there
 _FILLS_SHARE = 32  # one in so many of what was there has to have come before the next come in bulk
