@@ -10,6 +10,7 @@ import tornado.graph.bulk_load
 import tornado.graph.evolving_graph
 import tornado.graph.list_memory
 from tornado import EdgeBatch
+from tornado.arena import reserve
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.graph import graph_columns as names
 from tornado.records.operations import INSERT, REMOVE
@@ -378,3 +379,58 @@ def test_in_lists_have_the_weights_of_their_edges_from_when_somebody_wants_them(
         if readers and graph.weigh_in_lists(chance.choice([1, 7, 1000])):
             assert all(there == wanted for there, wanted in weights_along_in_lists(graph))
     assert graph.columns.in_weight.size == 1 or readers
+
+
+def test_what_lists_lie_in_is_joined_while_nothing_comes_until_something_does(monkeypatch):
+    memory = tornado.graph.list_memory
+    monkeypatch.setattr(memory, "FEW_EDGES", 1 << 10)
+    count = 1 << 21
+    columns = [reserve(1 << 24, np.int32), reserve(1 << 24, np.int64)]
+    for column in columns:
+        column[:count] = np.arange(count) % 1_000_003
+    lists, joined, joining = memory.ListMemory(columns), [], memory.join_pages
+
+    def join(column, first, stop):
+        joined.append((column.itemsize, first, stop))
+        if len(joined) == 2:
+            lists.stop_joining()
+        return joining(column, first, stop)
+
+    monkeypatch.setattr(memory, "join_pages", join)
+    lists.join(100)  # for so few it is not worth it
+    assert not joined
+    for _ in range(2):
+        lists.join(count)
+        lists._joining.join()
+        assert len(joined) == 2 or joined[-1][2] == count
+    assert {itemsize for itemsize, _, _ in joined} == {4, 8}
+    lists.join(count + 100)
+    assert lists._joined == [count, count]
+    for column in columns:
+        assert np.array_equal(column[:count], np.arange(count) % 1_000_003)
+    lists.forget()
+    assert lists._joined == [0, 0]
+
+
+def test_a_graph_whose_lists_are_weighed_while_edges_come_in_bulk_has_all_weights(monkeypatch):
+    monkeypatch.setattr(tornado.graph.evolving_graph, "_MOST_IN_BULK", 150)
+    random, graph = np.random.default_rng(1), EvolvingGraph(PartitionMap.even(1))
+    for turn in range(12):
+        src, dst = random.integers(0, 30, (2, 100))
+        graph.apply(src, dst, random.random(100), np.ones(100, np.int8), 0, 100, is_load=True)
+        if turn == 3:
+            graph.begin_weights_in()
+        if turn in {5, 8}:
+            while not graph.weigh_in_lists(7):
+                pass
+    graph.end_load()
+    while not graph.weigh_in_lists(7):
+        pass
+    columns = graph.columns
+    for row in range(graph.rows):
+        first, length = int(columns.in_start[row]), int(columns.in_length[row])
+        for slot in range(first, first + length):
+            place = columns.out_start[columns.in_producer[slot]] + columns.in_position[slot]
+            assert columns.edge_consumer[place] == row
+            assert columns.in_weight[slot] == columns.edge_weight[place]
+            assert columns.edge_back[place] == slot - first

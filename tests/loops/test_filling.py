@@ -29,7 +29,7 @@ EDGES = random_multigraph(400, 6_000, seed=4)
 def small(monkeypatch):
     """Any insertions fill a graph, a few at a time; returns how often loops were told to take them in, and by whom."""
     monkeypatch.setattr(stream_part, "_IN_BULK", 1)
-    monkeypatch.setattr(stream_part, "_DENSE", 1 << 20)
+    monkeypatch.setattr(stream_part, "_LEAST_BURST", 1)
     monkeypatch.setattr(stream_part, "_MOST_STEPS_WITHOUT", 15)
     monkeypatch.setattr(evolving_graph, "_MOST_IN_BULK", 64)
     monkeypatch.setattr(bulk_load, "_STRETCH_BITS", 2)
@@ -192,3 +192,44 @@ def test_while_nobody_asks_edges_wait_until_nothing_has_come_for_a_while_and_the
         assert loop.wait_idle(60)
         exact(loop.fork(), EDGES[:200])
         assert small == [(0, 0, 200)]
+
+
+def test_what_comes_bit_by_bit_is_not_waited_for(small, monkeypatch):
+    monkeypatch.setattr(main_processor, "_FILLS_BY", 1_000)
+    monkeypatch.setattr(stream_part, "_LEAST_BURST", 100)
+    monkeypatch.setattr(stream_part, "_MOST_STEPS_WITHOUT", 1 << 20)
+    with Master(workers=1, engine=SimulationEngine(1, seed=1)) as master:
+        loop = master.start(ShortestPaths(source=0), "paths")
+        stream = loop.parts()[0].stream
+        admitted, filling = 0, []
+        for count in (200, 200, 99):
+            loop.admit(EDGES[admitted : admitted + count].records(), "edges", admitted + count)
+            admitted += count
+            master.engine.step(5)
+            filling.append(stream.is_filling)
+        assert filling == [True, True, False]
+        assert loop.wait_idle(60)
+        assert small == [(0, 0, 499)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_backlog_that_ends_is_propagated_soon_and_seen_before(workers):
+    edges = random_multigraph(20_000, 200_000, seed=5)
+    with Master(workers=workers) as master:
+        loop = master.start(ShortestPaths(source=0), "paths")
+        busy = master.start(ShortestPaths(source=0), "busy")
+        for at in range(0, len(edges), 50_000):
+            loop.admit(edges[at : at + 50_000].records(), "edges", at + 50_000)
+        # Whoever looks around has the edges that are there.
+        source = int(edges.src[0])
+        found = loop.stream.workers.around(source, most=1 << 20, timeout_s=20)
+        assert 0 < found.edges_out <= int((edges.src == source).sum())
+        # The other stream keeps the workers from ever having nothing to do.
+        until = 0
+        while not loop.is_idle():
+            busy.admit(edges[until : until + 2].records(), "edges", until + 2)
+            until += 2
+            assert until < 100_000
+        ids, values = loop.approximation().arrays()
+        assert np.array_equal(values, exact_distances(edges, 0).lookup(ids))
+        assert loop.statistics().edges == len(edges)

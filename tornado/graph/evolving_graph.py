@@ -52,7 +52,7 @@ _FIRST_TABLE = 1 << 10
 _FIRST_GRAVES = 1 << 10
 _ROWS_AT_ONCE = 1 << 13
 _SLIDE_FUEL = 60_000
-_MOST_IN_BULK = 1 << 23  # edges that wait for their lists, in some 40 bytes each
+_MOST_IN_BULK = 1 << 23  # edges that wait for their lists
 _GONE_THROUGH = ("edge_consumer", "edge_weight", "in_weight")  # by whoever propagates
 _OF_EACH_EDGE = ("edge_consumer", "edge_weight", "edge_born", "edge_back", "in_producer", "in_position")
 
@@ -318,6 +318,7 @@ class EvolvingGraph:
 
     def begin_weights_in(self) -> None:
         """Have the weights in in-lists, too, for one more reader that pulls along them; see `weigh_in_lists`."""
+        self.end_load()  # whose edges are not weighed as they wait
         self._weight_readers += 1
         if self._weight_readers == 1:
             self._replace(in_weight=reserve(MOST_EDGE_SLOTS, np.float64))

@@ -287,9 +287,8 @@ class WorkerHost:
         while self._commands:
             self._obey(self._commands.popleft())
         did = self._worker.step() or did
-        for stream in self._streams.values():
-            if stream.is_filling:
-                stream.count_step()
+        for stream in self._filling():
+            stream.count_step()
         if self._branches:
             did = self._look_after_branches() or did
         if self._ending:
@@ -301,9 +300,17 @@ class WorkerHost:
 
     def wait(self, timeout_s: float) -> bool:
         """Block until there may be something to do; for short where edges that came in bulk wait to be taken in."""
-        if any(stream.is_filling for stream in self._streams.values()):
+        if self._filling():
             timeout_s = min(timeout_s, _GAP_S)
         return bool(self._commands) or self._worker.wait(timeout_s)
+
+    def _filling(self) -> list[StreamPart]:
+        """The streams where edges came in bulk that no loop has heard of yet."""
+        return [
+            stream
+            for stream in self._streams.values()
+            if isinstance(stream, StreamPart) and stream.is_filling
+        ]
 
     def is_waiting(self) -> bool:
         """Whether a branch is not over here, or a vertex of a main loop has work, so that others have to send something."""

@@ -261,15 +261,7 @@ class WayPart(BranchPart, StepsView, Protocol):
 
 
 class StreamView(Protocol):
-    """One worker's part of a stream, as the worker's host runs it.
-
-    Attributes
-    ----------
-    is_filling
-        Whether edges come in bulk, and no loop has heard of them yet.
-    """
-
-    is_filling: bool
+    """One worker's part of a stream, as the worker's host runs it."""
 
     def admit(self, share: Share) -> None:
         """Apply a share, when it is its turn in the sequence: its records, and `Share.mentioned`."""
@@ -277,10 +269,6 @@ class StreamView(Protocol):
 
     def tidy(self) -> None:
         """Do what can wait until nothing comes."""
-        ...
-
-    def count_step(self) -> None:
-        """Called in each step of the worker while it is filling: other streams may keep the worker from ever having nothing to do."""
         ...
 
 

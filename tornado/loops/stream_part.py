@@ -34,9 +34,8 @@ _DENSE = (
 )
 _IN_BULK = 1 << 12  # records of a share whose vertices are worth having in order
 _FILLS_BY = 1 << 24  # records that come in bulk at most, until loops take them in
-_MOST_STEPS_WITHOUT = (
-    1 << 9
-)  # of the worker for others, until edges that came in bulk are taken in all the same
+_LEAST_BURST = 1 << 15  # records that come one behind another, for more of them to be waited for
+_MOST_STEPS_WITHOUT = 1 << 9  # of a worker that is busy with others, for which more is waited for
 _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle stream compacts them
 
@@ -150,11 +149,12 @@ class StreamPart:
         self._is_growing = False  # by the last share, which was large, and nearly all of it edges that came
         self._reverse = 0  # which reverse lists the graph has, or had last
         self.is_filling = False
-        self._filled_from = 0  # the version when that began
+        self._filled_from = self._gap_at = 0  # the versions when that began, and when nothing came next
         self._steps_without = 0  # of the worker, since something came
 
     def join(self, reader: ReadingPart) -> None:
         """Tell a loop of every change from now on; what is there already it reads itself."""
+        self.end_filling()
         if (
             reader.hears_back > self._reverse
         ):  # those before it were for loops that are over, and lack what came since
@@ -165,7 +165,6 @@ class StreamPart:
                 RuntimeError("the reverse lists that it was to hear along have ended; start it again")
             )
             return
-        self.end_filling()
         self.graph.end_load()
         self._readers.append(reader)
 
@@ -262,6 +261,8 @@ class StreamPart:
                     return True
                 command.record()
             self._commands.popleft()
+        if self.is_filling:
+            self._note_gap()
         if self.graph.is_compacting:
             self.graph.compact(steps=_COMPACTION_STEPS)
             return self.graph.is_compacting
@@ -300,7 +301,7 @@ class StreamPart:
                 reader.take_in_edges(self._filled_from)
 
     def count_step(self) -> None:
-        """See `StreamView`."""
+        """For each step of the worker while it is filling: other streams may keep the worker from ever having nothing to do."""
         self._steps_without += 1
         if self._steps_without > _MOST_STEPS_WITHOUT and not self._commands:
             self.end_filling()
@@ -353,7 +354,7 @@ class StreamPart:
             is_large = len(batch) >= _IN_BULK and _DENSE * len(batch) >= self.graph.rows
             insertions = int(np.count_nonzero(batch.op == INSERT))
             self._is_growing = is_large and 4 * insertions >= 3 * len(batch)
-            self._fill(may_load=may_load and insertions == len(batch), is_large=is_large)
+            self._fill(may_load=may_load and insertions == len(batch), is_large=len(batch) >= _IN_BULK)
             if is_large and not (
                 may_load and self._is_load()
             ):  # of a base those of near targets are together
@@ -381,7 +382,14 @@ class StreamPart:
         if may_load and is_large and not self._is_load():
             readers = [reader for reader in self._readers if reader.declared_points is None]
             self.is_filling = bool(readers) and all(reader.may_fill() for reader in readers)
-            self._filled_from = self.graph.sequence
+            self._filled_from = self._gap_at = self.graph.sequence
+
+    def _note_gap(self) -> None:
+        """Nothing comes next: go on with a backlog only, not with what comes bit by bit, and is to be seen."""
+        burst = self.graph.sequence - self._gap_at
+        self._gap_at = self.graph.sequence
+        if 0 < burst < _LEAST_BURST:
+            self.end_filling()
 
     def _order_rows(self, batch: EdgeBatch, mentioned: NDArray[np.int64]) -> None:
         """Make the rows of what is new in a large share in the order of ids, while much is new."""

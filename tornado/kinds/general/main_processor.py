@@ -55,7 +55,6 @@ class GeneralMain(GeneralProcessor):
         self.edges = GeneralEdges(self.owns)
         self.applied_version = 0
         self.is_idle = True
-        self.is_filling = False
         self._begin(GeneralVertices(program, LoopView("main", 0, 0)), 0)
         self._named: set[int] = set()
         self._commands: deque[Share | GeneralBranch] = deque()
@@ -69,9 +68,6 @@ class GeneralMain(GeneralProcessor):
 
     def tidy(self) -> None:
         """Do nothing: there is nothing to tidy up."""
-
-    def count_step(self) -> None:
-        """Do nothing: edges never come in bulk."""
 
     def admit(self, share: Share) -> None:
         """Apply a share, when it is its turn in the sequence."""

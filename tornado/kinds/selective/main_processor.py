@@ -29,12 +29,10 @@ from .processor import FUEL, SelectiveProcessor
 _PENDING_LIMIT = 1 << 12
 _PENDING_SHARE = 64  # one in so many of all vertices may be dirty in any case
 _PATIENCE = 2  # visits for each edge, for which a fork waits until what is left is done
-_PATIENCE_OF_SEVERAL = (
-    1 << 19
-)  # visits in all, some milliseconds, where others may have to be waited for too and less came in
-_FILLS_BY = (
-    1 << 24
-)  # records that are taken in at least before what they change is propagated, while a graph is being filled
+# Visits in all, some milliseconds, where others may have to be waited for too; it is more behind edges that came in bulk.
+_PATIENCE_OF_SEVERAL = 1 << 19
+# Records that are taken in at least before what they change is propagated, while a graph is being filled.
+_FILLS_BY = 1 << 24
 _FILLS_TIMES = 3  # and so many times what was there
 _FILLS_SHARE = 32  # one in so many of what was there has to have come before the next come in bulk
 _FAR_BEHIND = 16  # times that, from which records do not wait for a loop that has others beside it
@@ -85,6 +83,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         self._rested_at = self._edges_at_rest = 0
         self._has_filled = False
         self._heard = ANY_VERSION  # the version behind which edges came in bulk that are not all taken in
+        self._taken_in_at = 0  # how many records had been applied when edges that came in bulk were last
         self._rests: dict[int, Rest] = {}  # by worker, what it said last
         self._awaits_others = False  # for a fork: until they have come to their end
         self._awaits_work = False  # for a fork: until what is left here is done
@@ -169,15 +168,15 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
 
     def may_fill(self) -> bool:
         """See `ReadingPart`: where so much has come already that a look at all rows is little beside it."""
-        is_taking_in = self._following_row is not None or self.state.counters[names.AT_REST]
+        is_taking_in = self._is_taking_in or self.state.counters[names.AT_REST]
         if is_taking_in or self._forks.is_awaited or not self._is_filling():
             return False
-        return _FILLS_SHARE * (self.graph.sequence - self._rested_at) >= self._edges_at_rest
+        came = self.graph.sequence - max(self._rested_at, self._taken_in_at)
+        return _FILLS_SHARE * came >= self.stream.edge_count()
 
     def take_in_edges(self, version: int) -> None:
         """See `ReadingPart`."""
-        self._following_row, self._heard = 0, version
-        self._take_in_rows()
+        self._following_row, self._heard, self._taken_in_at = 0, version, self.graph.sequence
         self.activate()
 
     def is_catching_up(self) -> bool:
@@ -251,7 +250,8 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         """How many edges may be visited, at most about, before a fork that waits for that."""
         if self.workers == 1:
             return _PATIENCE * self.stream.edge_count()
-        return max(_PATIENCE_OF_SEVERAL, _PATIENCE * (self.graph.sequence - self._rested_at))
+        in_bulk = self.graph.sequence - self._heard if self._hears_bulk else 0
+        return max(_PATIENCE_OF_SEVERAL, _PATIENCE * in_bulk)
 
     def _are_at_rest(self, fork: int) -> bool:
         """Say that nothing is left to do here before a fork, and return whether that holds of all, as far as they have said it.
