@@ -1,6 +1,8 @@
 """Edges that come in bulk while a graph is filled: no loop hears of them one by one, and each of all of them in the end."""
 
+from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from apps.sssp import ShortestPaths
 from tests.kinds.accumulative import fuzz
 from tests.kinds.accumulative.truth import Multigraph, pagerank
 from tests.shortened import shortened
+from tornado import SelectiveProgram, recovery_simulation
 from tornado.engine import SimulationEngine
 from tornado.graph import bulk_load, evolving_graph
 from tornado.kinds.accumulative.main_processor import AccumulativeMain
@@ -18,8 +21,9 @@ from tornado.kinds.selective import main_processor
 from tornado.kinds.selective.main_processor import MainProcessor
 from tornado.loops import Master, stream_part
 from tornado.loops.new_loop import NewLoop
-from tornado.records.operations import REMOVE
-from tornado.testing import EdgeList, exact_distances, random_multigraph
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import INSERT, REMOVE
+from tornado.testing import EdgeList, edge_list, exact_distances, random_multigraph
 
 A_BLOCK = 20
 EDGES = random_multigraph(400, 6_000, seed=4)
@@ -233,3 +237,66 @@ def test_a_backlog_that_ends_is_propagated_soon_and_seen_before(workers):
         ids, values = loop.approximation().arrays()
         assert np.array_equal(values, exact_distances(edges, 0).lookup(ids))
         assert loop.statistics().edges == len(edges)
+
+
+@pytest.mark.parametrize("block", shortened(range(6), 3))
+@pytest.mark.parametrize("steps", [15, 400])
+def test_no_schedule_with_faults_breaks_a_law_where_edges_come_in_bulk(small, block, steps, monkeypatch):
+    """Workers and drivers that are lost, snapshots that are loaded, while most batches only insert."""
+    monkeypatch.setattr(stream_part, "_MOST_STEPS_WITHOUT", steps)
+    monkeypatch.setattr(recovery_simulation, "_DELAY_BOUNDS", ("auto",))
+    record = recovery_simulation._Recovery.record
+
+    def batch(recovery):
+        rng, rows = recovery.rng, []
+        only_inserts = rng.random() < 0.8
+        for _ in range(rng.randint(1, 12)):
+            row = record(recovery)
+            if only_inserts:
+                row = rng.choice(recovery.ids), rng.choice(recovery.ids), float(rng.choice((0, 1, 5))), INSERT
+                recovery.inserted.append(row[:3])
+            rows.append(row)
+        src, dst, weight, op = zip(*rows, strict=True)
+        return EdgeBatch.of(src, dst, np.array(weight, np.float64), op=np.array(op, np.int8))
+
+    monkeypatch.setattr(recovery_simulation._Recovery, "batch", batch)
+    for seed in range(block * A_BLOCK, (block + 1) * A_BLOCK):
+        recovery_simulation.simulate_recovery(seed)
+    assert len(small) > A_BLOCK / 2
+
+
+@dataclass(frozen=True)
+class Inverse(SelectiveProgram):
+    """Raises where a weight is 0."""
+
+    source: int
+    worst: ClassVar[float] = np.inf
+
+    @staticmethod
+    def initial(vertex, source):
+        return 0.0 if vertex == source else np.inf
+
+    @staticmethod
+    def offer(value, weight):
+        return value + 1.0 / weight
+
+    @staticmethod
+    def better(value, other):
+        return value < other
+
+
+def test_a_loop_that_raises_where_it_takes_in_what_came_in_bulk_fails_alone(small, monkeypatch):
+    monkeypatch.setattr(MainProcessor, "may_fill", lambda part: not part._is_taking_in)
+    with Master(workers=1) as master:
+        other = master.start(ShortestPaths(source=0), "other")
+        bad = master.start(Inverse(source=0), "bad")
+        good = master.start(ShortestPaths(source=0), "good", stream="bad")
+        good.admit(edge_list((0, 1, 1.0), (1, 2, 1.0)).records(), "edges", 2)
+        assert good.wait_idle(60)
+        good.admit(edge_list((0, 3, 0.0), (2, 3, 1.0)).records(), "edges", 4)
+        assert good.wait_idle(60)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            bad.wait_idle(60)
+        assert [version for _, version, _ in small] == [0, 0, 2, 2]
+        exact(good.fork(), edge_list((0, 1, 1.0), (1, 2, 1.0), (0, 3, 0.0), (2, 3, 1.0)))
+        assert other.error is None

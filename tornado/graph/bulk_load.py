@@ -75,10 +75,16 @@ class BulkLoad:
         chunks = max(int(self._columns.to_next[0]), int(self._columns.from_next[0]))
         self._memory.put_ahead((chunks + 1) * CHUNK)
 
+    @property
+    def size_bytes(self) -> int:
+        """What those that wait take."""
+        return 36 * self.edges
+
     def build_lists(self) -> None:
         """Put all that were taken in into the lists. Nothing is asked of it afterwards."""
         came = np.zeros(1 << int(self._columns.bulk_counters[SHIFT]), np.int64)
         graph_module().build_in_lists(self._graph, self._addresses, came)
+        del self._memory
         self._columns = self._columns._replace(  # the others need memory for what they are put into
             to_ends=np.empty(0, np.int64), to_position=np.empty(0, np.int32), to_weight=np.empty(0)
         )

@@ -76,7 +76,6 @@ class EvolvingGraph:
     def __init__(self, partition: PartitionMap, worker: int = 0) -> None:
         self._kernel = graph_module()
         rows, slots = MOST_ROWS, MOST_EDGE_SLOTS
-        ring = _FIRST_GRAVES
         self._rows = reserve(rows, ROW_RECORD)
         self.columns = GraphColumns(
             **{name: self._rows[name] for name in ROW_RECORD.names or ()},
@@ -90,7 +89,7 @@ class EvolvingGraph:
             in_weight=np.zeros(1),
             out_idle=np.zeros(SIZE_CLASSES, np.int64),
             in_idle=np.zeros(SIZE_CLASSES, np.int64),
-            **grave_columns(ring),
+            **grave_columns(_FIRST_GRAVES),
             ahead_producer=np.zeros(AHEAD, np.int32),
             ahead_consumer=np.zeros(AHEAD, np.int32),
             delta_sign=np.zeros(MOST_DELTAS, np.int8),
@@ -249,12 +248,14 @@ class EvolvingGraph:
         return int(apply(self.addresses, sources, targets, weights, operations, first, stop))
 
     def may_load(self, *, is_both_ways: bool) -> bool:
-        """Whether edges can come in bulk: nobody reads a version without them."""
-        return not (is_both_ways or self._reverse is not None or self.columns.counters[names.LEASED])
+        """Whether edges can come in bulk: nobody reads a version without them, and there is room to move all lists at once."""
+        counters = self.columns.counters
+        has_room = self._slots() + 2 * int(counters[names.EDGES]) + 2 * _MOST_IN_BULK < MOST_EDGE_SLOTS
+        return has_room and not (is_both_ways or self._reverse is not None or counters[names.LEASED])
 
     @property
     def is_loading(self) -> bool:
-        """Whether there are edges that are not in the lists yet: nobody may read any."""
+        """Whether edges are not in the lists yet: nobody may read any."""
         return self._bulk is not None
 
     def end_load(self) -> None:
@@ -481,7 +482,7 @@ class EvolvingGraph:
             taken += 1
 
     def changed_since_compaction(self) -> int:
-        """How many records were applied since the last compaction."""
+        """How many records were applied since the last one."""
         return self.sequence - self._compacted_at
 
     def sliding(self) -> Iterator[bool]:
@@ -537,9 +538,9 @@ class EvolvingGraph:
     def statistics(self) -> GraphStatistics:
         """Sizes, for people and for metrics."""
         counters = self.columns.counters
-        reverse_bytes = 0 if self._reverse is None else self._reverse.statistics().size_bytes
         size_bytes = (
-            reverse_bytes
+            (0 if self._reverse is None else self._reverse.statistics().size_bytes)
+            + (0 if self._bulk is None else self._bulk.size_bytes)
             + self.rows * ROW_RECORD.itemsize
             + self.columns.table.nbytes
             + int(counters[names.OUT_END]) * 24
@@ -562,9 +563,9 @@ class EvolvingGraph:
     def _make_graves(self, records: int) -> None:
         used = int(self.columns.counters[names.BURIED_NEXT] - self.columns.counters[names.BURIED_FIRST])
         size = self.columns.grave_born.size
-        if used + records + 64 > size:
-            while used + records + 64 > size:
-                size *= 2
+        while used + records + 64 > size:
+            size *= 2
+        if size != self.columns.grave_born.size:
             self._replace_graves(size)
 
     def _replace_graves(self, size: int) -> None:

@@ -243,6 +243,9 @@ class StreamPart:
         while self._commands:
             command = self._commands[0]
             if isinstance(command, Share):
+                records_left = min(
+                    records_left, self._records_at_once()
+                )  # fewer, since edges came in bulk no more
                 if records_left <= 0 or self.is_behind():
                     return True
                 first = command.following
@@ -263,7 +266,7 @@ class StreamPart:
             self._commands.popleft()
         if self.is_filling:
             self._note_gap()
-        if self.graph.is_compacting:
+        if self.graph.is_compacting and not self.is_filling:  # lists would be built for that again and again
             self.graph.compact(steps=_COMPACTION_STEPS)
             return self.graph.is_compacting
         return False

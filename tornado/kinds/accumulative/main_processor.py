@@ -501,7 +501,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def may_fill(self) -> bool:
         """See `ReadingPart`: only where there are no edges, as it takes in whole lists."""
-        is_waited_for = bool(self.branches) or self._forks.is_awaited or self._is_stale
+        is_waited_for = self.awaits_edges or bool(self.branches) or self._forks.is_awaited or self._is_stale
         return not (self.stream.edge_count() or self.holds or self._has_rows_to_take_in or is_waited_for)
 
     def take_in_edges(self, version: int) -> None:

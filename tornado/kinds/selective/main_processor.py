@@ -95,6 +95,11 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         pending = counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]
         return bool(pending) or bool(counters[names.MARKS]) or not self.is_drained()
 
+    @property
+    def _is_at_work(self) -> bool:
+        """See `CompiledMain`: what is heard in the step of another loop is sent in the next one of this."""
+        return super()._is_at_work or bool(self.state.columns.out_length.any())
+
     def _step(self) -> None:
         before = self._done()
         self.operator.pull(self._forks.take)
@@ -168,7 +173,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
 
     def may_fill(self) -> bool:
         """See `ReadingPart`: where so much has come already that a look at all rows is little beside it."""
-        is_taking_in = self._is_taking_in or self.state.counters[names.AT_REST]
+        is_taking_in = self.awaits_edges or self._is_taking_in or self.state.counters[names.AT_REST]
         if is_taking_in or self._forks.is_awaited or not self._is_filling():
             return False
         came = self.graph.sequence - max(self._rested_at, self._taken_in_at)
