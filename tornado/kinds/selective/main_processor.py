@@ -35,6 +35,9 @@ _PATIENCE_OF_SEVERAL = 1 << 19
 _FILLS_BY = 1 << 24
 _FILLS_TIMES = 3  # and so many times what was there
 _FILLS_SHARE = 32  # one in so many of what was there has to have come before the next come in bulk
+_FILLS_SHARE_IN_VAIN = (
+    4  # and one in so many, where the last that did were fewer than that: somebody asks all the time
+)
 _FAR_BEHIND = 16  # times that, from which records do not wait for a loop that has others beside it
 
 
@@ -84,6 +87,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         self._has_filled = False
         self._heard = ANY_VERSION  # the version behind which edges came in bulk that are not all taken in
         self._taken_in_at = 0  # how many records had been applied when edges that came in bulk were last
+        self._was_worth_it = True  # that these came in bulk, and were taken in by a look at all rows
         self._rests: dict[int, Rest] = {}  # by worker, what it said last
         self._awaits_others = False  # for a fork: until they have come to their end
         self._awaits_work = False  # for a fork: until what is left here is done
@@ -177,11 +181,13 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         if is_taking_in or self._forks.is_awaited or not self._is_filling():
             return False
         came = self.graph.sequence - max(self._rested_at, self._taken_in_at)
-        return _FILLS_SHARE * came >= self.stream.edge_count()
+        share = _FILLS_SHARE if self._was_worth_it else _FILLS_SHARE_IN_VAIN
+        return share * came >= self.stream.edge_count()
 
     def take_in_edges(self, version: int) -> None:
         """See `ReadingPart`."""
         self._following_row, self._heard, self._taken_in_at = 0, version, self.graph.sequence
+        self._was_worth_it = _FILLS_SHARE * (self._taken_in_at - version) >= self.stream.edge_count()
         self.activate()
 
     def is_catching_up(self) -> bool:
