@@ -34,7 +34,9 @@ _DENSE = (
 )
 _IN_BULK = 1 << 12  # records of a share whose vertices are worth having in order
 _FILLS_BY = 1 << 24  # records that come in bulk at most, until loops take them in
-_LEAST_BURST = 1 << 15  # records that come one behind another, for more of them to be waited for
+_LEAST_BURST = (
+    1 << 15
+)  # records that come one behind another, to be taken in in bulk, and for more of them to be waited for
 _MOST_STEPS_WITHOUT = 1 << 9  # of a worker that is busy with others, for which more is waited for
 _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle stream compacts them
@@ -382,10 +384,19 @@ class StreamPart:
         """Begin to take in edges in bulk, or end it, by what comes next."""
         if not may_load or self.graph.sequence - self._filled_from >= _FILLS_BY:
             self.end_filling()
-        if may_load and is_large and not self._is_load():
+        if may_load and is_large and not self._is_load() and self._is_burst():
             readers = [reader for reader in self._readers if reader.declared_points is None]
             self.is_filling = bool(readers) and all(reader.may_fill() for reader in readers)
             self._filled_from = self._gap_at = self.graph.sequence
+
+    def _is_burst(self) -> bool:
+        """Whether so much comes next that it is worth more than to have it in lists at once."""
+        records = 0
+        for command in self._commands:
+            records += len(command.batch) if isinstance(command, Share) else 0
+            if records >= _LEAST_BURST:
+                return True
+        return False
 
     def _note_gap(self) -> None:
         """Nothing comes next: go on with a backlog only, not with what comes bit by bit, and is to be seen."""
