@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # A room imports only rooms with a smaller number: so rooms of one number never import each other.
 LAYERS = {
     "errors": 0,
+    "process_memory": 0,
     "symbol_names": 0,
     "arena": 1,
     "client": 0,

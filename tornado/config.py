@@ -7,7 +7,6 @@ called, so a test may change them. Settings are frozen: what a run was started w
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -26,8 +25,6 @@ HOME = Path(__file__).resolve().parent.parent
 # Named after the distribution: these folders are not the web framework's, which has the same import name.
 DATA_DIR_VARIABLE = "TORNADO_LOOPS_DATA_DIR"
 CACHE_DIR_VARIABLE = "TORNADO_LOOPS_CACHE_DIR"
-
-_NUMPY_HUGE_PAGES = "NUMPY_MADVISE_HUGEPAGE"
 
 DEFAULT_CHECKPOINT_EVERY_S = 60.0
 DEFAULT_DELAY_BOUND = 64
@@ -105,15 +102,6 @@ def cache_dir() -> Path:
     """Return the folder for what can be made again (compiled programs); it may not exist yet."""
     chosen = os.environ.get(CACHE_DIR_VARIABLE)
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir(APPLICATION_NAME))
-
-
-def numpy_pages(environment: Mapping[str, str]) -> dict[str, str]:
-    """What has NumPy put its arrays on pages of the usual size, unless the environment says otherwise; it reads it when it is imported.
-
-    What stays in memory and is looked at all over has huge pages (`tornado.arena`). NumPy's own asking for them would concern the
-    rest, which is used once: a huge page that no process has just let go of costs a virtual machine many times what small ones do.
-    """
-    return {_NUMPY_HUGE_PAGES: environment.get(_NUMPY_HUGE_PAGES, "0")}
 
 
 def worker_counts(asked: Any) -> tuple[int, int | None]:

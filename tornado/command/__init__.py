@@ -32,9 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from .presentation import present_failures
 
     def run() -> int:
-        from ..config import numpy_pages
+        from ..process_memory import keep_freed_memory, numpy_pages
 
         os.environ.update(numpy_pages(os.environ))  # before anything imports NumPy
+        keep_freed_memory()
         from .application import run_command_line
 
         return run_command_line(arguments)

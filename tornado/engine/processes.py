@@ -14,8 +14,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from ..config import numpy_pages
 from ..errors import WorkerLost
+from ..process_memory import numpy_pages
 from .member import MemberConfig, kill_all
 
 _STARTS_WITHIN_S = 60.0  # it imports first

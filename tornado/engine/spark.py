@@ -19,8 +19,8 @@ from typing import Any
 
 from pyspark import BarrierTaskContext, SparkConf, SparkContext
 
-from ..config import numpy_pages
 from ..errors import InvalidArgument
+from ..process_memory import numpy_pages
 from . import spark_daemon
 from .member import MemberConfig, kill_all
 

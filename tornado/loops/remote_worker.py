@@ -14,6 +14,7 @@ import numpy as np
 from ..engine import Member, MemberConfig, Membership, WireType, described, tell_later_workers
 from ..errors import InvalidArgument
 from ..graph import PartitionMap
+from ..process_memory import keep_freed_memory
 from .host import (
     Admit,
     Adopt,
@@ -255,6 +256,7 @@ class ReportingHost:
 
 def serve(config: MemberConfig) -> None:
     """Be the worker that the configuration says."""
+    keep_freed_memory()
     member = Member(config, WIRE_TYPES)
     member.run(RemoteWorker(config.index, config.workers, member))
 
