@@ -8,9 +8,13 @@ import socket
 import threading
 
 import pytest
+import zmq
 
 from tests.engine.places import Placed, eventually, is_restored, stream
+from tornado.clock import SYSTEM_CLOCK
+from tornado.engine import transport
 from tornado.engine.cluster import ClusterEngine
+from tornado.engine.transport import SocketTransport
 from tornado.engine.wire import WrongFence
 from tornado.loops import Master
 
@@ -115,3 +119,17 @@ def test_a_connection_that_breaks_alone_is_a_loss_of_the_workers(relays, what):
         streamed.check_branch(streamed.loop.fork())
         streamed.check_main()
         assert master.engine.losses == 1
+
+
+def test_what_never_ends_is_left_and_said(monkeypatch, caplog):
+    monkeypatch.setattr(transport, "_ENDS_WITHIN_S", 0.2)
+    sockets = SocketTransport("127.0.0.1", SYSTEM_CLOCK)
+    left = sockets._context.socket(zmq.PUSH)
+    closing = threading.Thread(target=sockets.close, daemon=True)
+    closing.start()
+    closing.join(10)
+    is_over = not closing.is_alive()
+    left.close(linger=0)
+    eventually(lambda: sockets._context.closed)
+    assert is_over
+    assert "are left" in caplog.text

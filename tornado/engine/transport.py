@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import secrets
 import threading
@@ -22,7 +23,10 @@ from .sockets import Breaks, Context, connect, connected, keep_alive, listening,
 from .waiting import Waiting
 from .wire import FENCE_BYTES, Wire
 
+_log = logging.getLogger(__name__)
+
 LOOK_S = 0.1
+_ENDS_WITHIN_S = 5.0  # what ZeroMQ does when nobody has a socket of a context any more
 SILENT_S = 2.5  # a worker that gives no signs of life for so long is gone, see `keep_alive`
 
 
@@ -260,8 +264,12 @@ class SocketTransport:
             time.sleep(0.01)
 
     def close(self) -> None:
-        """See `Transport`."""
-        self._context.term()
+        """See `Transport`. ZeroMQ has been seen to wait for ever behind workers that were lost, which nobody else is to."""
+        ending = threading.Thread(target=self._context.term, name="tornado-sockets-end", daemon=True)
+        ending.start()
+        ending.join(_ENDS_WITHIN_S)
+        if ending.is_alive():
+            _log.warning("connections to workers have not ended within %g s, and are left", _ENDS_WITHIN_S)
 
 
 class _SocketLink:
