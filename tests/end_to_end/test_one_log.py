@@ -40,6 +40,12 @@ class Load:
         for thread in self._threads:
             thread.start()
 
+    def await_first(self):
+        """Wait until a push is acknowledged and a question answered, on a slow machine too."""
+        deadline = time.monotonic() + 60
+        while not (self.acknowledged and self.answers) and not self.errors and time.monotonic() < deadline:
+            time.sleep(0.01)
+
     def join(self):
         for thread in self._threads:
             thread.join()
@@ -150,6 +156,8 @@ def test_every_answer_that_was_given_is_that_for_its_version_whenever_the_servic
                 answers.append(service.ask())
                 assert service.restored["snapshot"]["version"] >= log.versions[-1]
             load = Load(service, numbers, 100 * kill)
+            if kill % 2:  # else it may be killed before
+                load.await_first()
             time.sleep(chance.uniform(0.0, 0.6))
             service.signal(signal.SIGKILL)
             load.join()
