@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.end_to_end.running import Service
+from tests.end_to_end.test_recovery import eventually
 from tests.end_to_end.test_service import ndjson
 from tests.shortened import in_soak
 from tornado.loops.admission_log import AdmissionLog
@@ -42,9 +43,7 @@ class Load:
 
     def await_first(self):
         """Wait until a push is acknowledged and a question answered, on a slow machine too."""
-        deadline = time.monotonic() + 60
-        while not (self.acknowledged and self.answers) and not self.errors and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually(lambda: self.errors or (self.acknowledged and self.answers))
 
     def join(self):
         for thread in self._threads:
