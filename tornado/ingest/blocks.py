@@ -27,7 +27,7 @@ BLOCK_BYTES: Final = 8 << 20
 _COMPRESSED_BYTES: Final = 1 << 20
 _STEP_BYTES: Final = 8 << 10
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class Reader(Protocol):
@@ -146,11 +146,11 @@ def line_blocks(
             block, cutting = carry + piece[stop:], False
         else:
             block = carry + piece if carry else piece
-        if first and len(block) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(block):
+        if first and len(block) < len(BYTE_ORDER_MARK) and BYTE_ORDER_MARK.startswith(block):
             carry = block
             continue
         if first:
-            block, first = block.removeprefix(_BYTE_ORDER_MARK), False
+            block, first = block.removeprefix(BYTE_ORDER_MARK), False
         stop = block.rfind(b"\n") + 1
         carry = block[stop:]
         if len(carry) > max_line_bytes + 2:
