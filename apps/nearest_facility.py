@@ -52,8 +52,10 @@ class NearestFacility(SelectiveProgram):
         return value[0]
 
     def check_parameters(self) -> None:
-        """Refuse what `SelectiveProgram` does, and a facility whose id is no float."""
+        """Refuse what `SelectiveProgram` does, no facility, and one whose id is no float."""
         super().check_parameters()
+        if not self.facilities:
+            raise InvalidArgument("NearestFacility.facilities is empty", hint="Give one facility at least.")
         for facility in self.facilities:
             if abs(facility) > 1 << 53:
                 raise InvalidArgument(

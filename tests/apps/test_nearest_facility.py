@@ -127,9 +127,9 @@ def test_over_http_and_with_ids_of_strings_a_facility_is_called_as_it_is():
             ]
 
 
-def test_a_facility_whose_id_is_no_float_is_refused():
-    with (
-        tornado.open("memory:", workers=1) as session,
-        pytest.raises(InvalidArgument, match="9007199254740993, but ids of"),
-    ):
-        session.start(NearestFacility(facilities=(2**53 + 1,)), name="nearest")
+@pytest.mark.parametrize(
+    ("facilities", "said"), [((2**53 + 1,), "9007199254740993, but ids of"), ((), "facilities is empty")]
+)
+def test_a_facility_whose_id_is_no_float_is_refused_and_so_is_none_at_all(facilities, said):
+    with tornado.open("memory:", workers=1) as session, pytest.raises(InvalidArgument, match=said):
+        session.start(NearestFacility(facilities=facilities), name="nearest")

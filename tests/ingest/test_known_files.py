@@ -53,7 +53,9 @@ def test_a_file_that_begins_in_another_way_is_refused_until_an_offset_means_noth
     recognise(text, 2)
 
 
-@pytest.mark.parametrize("header", [b"", b"src,dst,weight\n", b"# a note\n\n", b"\xef\xbb\xbfsrc,dst,weight\n"])
+@pytest.mark.parametrize(
+    "header", [b"", b"src,dst,weight\n", b"# a note\n\n", b"\xef\xbb\xbfsrc,dst,weight\n"]
+)
 def test_a_last_line_without_an_end_that_was_read_must_not_go_on(recognise, header):
     begun = header + b"1,2,3\n2,3,1"
     recognise(begun, 0)

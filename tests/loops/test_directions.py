@@ -17,7 +17,9 @@ def started(master, **options):
 
 
 @pytest.mark.parametrize("was", [True, False])
-@pytest.mark.parametrize(("has_snapshot", "window"), [(True, None), (False, None), (False, WindowWidth.of("4"))])
+@pytest.mark.parametrize(
+    ("has_snapshot", "window"), [(True, None), (False, None), (False, WindowWidth.of("4"))]
+)
 def test_a_stream_with_records_goes_on_as_it_began(was, has_snapshot, window):
     store = MemoryStore()
     with Master(store) as master:

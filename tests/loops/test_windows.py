@@ -287,6 +287,13 @@ def test_a_stream_keeps_the_kind_of_its_window():
         started(master, "5")
 
 
+@pytest.mark.parametrize("width", ["0", "0s", "9223372036854775807", "9" * 20, "106751991d", "9999999999w"])
+def test_a_width_out_of_bounds_is_refused_with_the_bound(width):
+    with pytest.raises(InvalidArgument, match=f"window is '{width}', but must be a number") as refused:
+        WindowWidth.of(width)
+    assert ("at most 2^61" in str(refused.value)) is (not width.startswith("0"))
+
+
 def test_points_are_refused():
     with Master(MemoryStore(), 1) as master, pytest.raises(NotSupported, match="window"):
         started(master, "5", points=Points(features=2))

@@ -85,6 +85,12 @@ def test_ranks_that_there_are_not_are_refused_in_a_question_and_where_a_loop_is_
         assert said in problem(client.post("/v1/loops", json=wanted), 422, code)["detail"]
 
 
+def test_a_loop_is_not_called_nothing(session, ranks, client):
+    wanted = {"program": "pagerank", "name": "", "stream": "ranks"}
+    refused = problem(client.post("/v1/loops", json=wanted), 422, "invalid-argument")
+    assert "the name of a loop is ''" in refused["detail"]
+
+
 def test_rounds_with_a_delay_bound_above_1_are_refused(session, ranks, client):
     wanted = {"program": "pagerank", "name": "no", "stream": "ranks", "parameters": {"rounds": 3}}
     refused = problem(client.post("/v1/loops", json=wanted | {"delay_bound": 2}), 422, "invalid-argument")

@@ -12,6 +12,7 @@ Gzip is recognised by its first two bytes, whatever the name says; members that 
 from __future__ import annotations
 
 import io
+import re
 import select
 import zlib
 from collections.abc import Callable, Iterator
@@ -28,6 +29,11 @@ _COMPRESSED_BYTES: Final = 1 << 20
 _STEP_BYTES: Final = 8 << 10
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_NO_TEXT: Final = (
+    (re.compile(rb"PAR1\x15"), "a file of Parquet"),
+    (re.compile(rb"ARROW1\0\0"), "a file of Arrow"),
+    (re.compile(rb"\xff\xfe[^\0]\0|\xfe\xff\0[^\0]"), "text in UTF-16"),
+)
 
 
 class Reader(Protocol):
@@ -168,6 +174,12 @@ def _decoded(reader: Reader, name: str, block_bytes: int, *, gzip_expected: bool
         if not more:
             break
         start += more
+    for form, what in _NO_TEXT:
+        if form.match(start):
+            raise SourceBroken(
+                f"{name} is no text of lines: it begins as {what} does",
+                hint="Write it as CSV in UTF-8, with src,dst,weight in its first line, plain or packed by gzip.",
+            )
     if start[:2] == _GZIP_MAGIC:
         yield from _gunzip(reader, name, start, block_bytes)
         return

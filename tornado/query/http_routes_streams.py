@@ -290,7 +290,7 @@ def _start(service: QueryService, loops: LoopControl, wanted: StartBody) -> dict
     program = program_with(kind, wanted.parameters, service.codec_of(wanted.stream))
     handle = loops.start(
         program,
-        wanted.name or wanted.program,
+        wanted.program if wanted.name is None else wanted.name,
         wanted.delay_bound,
         stream=wanted.stream,
         app=wanted.program,

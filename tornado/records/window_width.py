@@ -18,7 +18,7 @@ _MICROSECONDS: Final = {
     "w": 604_800_000_000,
 }
 # So few digits that each is a float, and Python takes it for an integer.
-_FORM: Final = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,19})?)(ms|s|m|h|d|w)?")
+_FORM: Final = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,19})?)(ms|s|m|h|d|w)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ class WindowWidth:
         if isinstance(given, WindowWidth):
             return given
         form = _FORM.fullmatch(str(given).strip()) if not isinstance(given, bool) else None
+        too_wide = ""
         if form is not None:
             number, unit = form.groups()
             amount = round(float(number) * _MICROSECONDS[unit]) if unit else 0
@@ -68,9 +69,11 @@ class WindowWidth:
                 amount = int(number)
             if 0 < amount <= _MOST:
                 return cls(amount, unit is None)
+            if amount > _MOST:
+                too_wide = ", and at most 2^61 records or microseconds (3808024w)"
         raise InvalidArgument(
             f"window is {given!r}, but must be a number of records (1000000) or a time above 0 with its unit "
-            "(500ms, 90s, 15m, 1h, 7d, 2w)",
+            f"(500ms, 90s, 15m, 1h, 7d, 2w){too_wide}",
             hint="Leave it out for a stream that keeps all.",
         )
 
