@@ -123,20 +123,6 @@ def test_an_empty_file_is_empty_and_an_empty_gzip_is_broken():
     assert list(line_blocks(io.BytesIO(gzip.compress(b"")), "a", max_line_bytes=100)) == []
 
 
-@pytest.mark.parametrize(
-    ("begun", "what"),
-    [
-        (b"PAR1\x15\x04", "Parquet"),
-        (b"ARROW1\0\0\xff", "Arrow"),
-        ("src,dst\n1,2\n".encode("utf-16"), "UTF-16"),
-        (b"\xfe\xff" + "src,dst\n1,2\n".encode("utf-16-be"), "UTF-16"),
-    ],
-)
-def test_what_is_no_text_is_not_read_as_lines(begun, what):
-    read, error = until_broken(line_blocks(io.BytesIO(begun), "a.csv", max_line_bytes=100))
-    assert (read, what in str(error), "a.csv is no text" in str(error)) == (b"", True, True)
-
-
 def test_a_pipe_gives_what_is_there_and_ends_when_told():
     inward, outward = os.pipe()
     closed = threading.Event()

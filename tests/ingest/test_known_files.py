@@ -53,27 +53,6 @@ def test_a_file_that_begins_in_another_way_is_refused_until_an_offset_means_noth
     recognise(text, 2)
 
 
-@pytest.mark.parametrize(
-    "header", [b"", b"src,dst,weight\n", b"# a note\n\n", b"\xef\xbb\xbfsrc,dst,weight\n"]
-)
-def test_a_last_line_without_an_end_that_was_read_must_not_go_on(recognise, header):
-    begun = header + b"1,2,3\n2,3,1"
-    recognise(begun, 0)
-    for gone_on in (b"00\n", b"0", b"00\n3,4,1\n"):
-        with pytest.raises(InvalidArgument, match=r"record 2 is in as '2,3,1'; now it is '2,3,10"):
-            recognise(begun + gone_on, 2)
-    for ended in (b"", b"\n", b"\r\n", b"\n3,4,1\n"):
-        recognise(begun, 0)
-        recognise(begun + ended, 2)
-
-
-def test_a_last_line_without_an_end_goes_on_where_it_was_not_read_yet(recognise):
-    begun = b"src,dst\n" + b"1,2\n" * 9 + b"3,4"
-    recognise(begun, 0)
-    recognise(begun + b"5\n", 8)
-    recognise(begun + b"5\n6,7\n", 10)
-
-
 def test_only_the_beginning_is_compared(recognise, monkeypatch):
     monkeypatch.setattr(known_files, "HEAD_BYTES", 4)
     recognise(b"1,2\n3,4\n", 0)

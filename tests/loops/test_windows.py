@@ -287,11 +287,37 @@ def test_a_stream_keeps_the_kind_of_its_window():
         started(master, "5")
 
 
+@pytest.mark.parametrize("starts", [(False, True), (True, False, True), (True, False)])
+def test_a_window_counts_what_comes_as_this_start_says_whatever_the_ones_before_it_said(starts):
+    store = KeptStore()
+    for number, is_undirected in enumerate(starts):
+        with Master(store, 1) as master:
+            loop = started(master, "3", is_undirected=is_undirected)
+            assert loop.wait_idle(30)
+            first = 10 * number
+            for vertex in range(first, first + 4):
+                ends = [vertex, vertex + 100]
+                batch = (
+                    EdgeBatch.of(ends, ends[::-1]) if is_undirected else EdgeBatch.of(*zip(ends, strict=True))
+                )
+                loop.admit(batch, "insert", vertex + 1)
+            both = [100, 0] if is_undirected else [0]
+            assert sources_of(loop) == sorted(
+                vertex + end for vertex in range(first + 1, first + 4) for end in both
+            )
+
+
 @pytest.mark.parametrize("width", ["0", "0s", "9223372036854775807", "9" * 20, "106751991d", "9999999999w"])
 def test_a_width_out_of_bounds_is_refused_with_the_bound(width):
     with pytest.raises(InvalidArgument, match=f"window is '{width}', but must be a number") as refused:
         WindowWidth.of(width)
-    assert ("at most 2^61" in str(refused.value)) is (not width.startswith("0"))
+    assert ("at most 2^61 records or microseconds (3812571w)" in str(refused.value)) is (
+        not width.startswith("0")
+    )
+
+
+def test_the_widest_window_there_is_is_taken():
+    assert (str(WindowWidth.of("3812571w")), WindowWidth.of(str(2**61)).amount) == ("3812571w", 2**61)
 
 
 def test_points_are_refused():

@@ -12,7 +12,6 @@ Gzip is recognised by its first two bytes, whatever the name says; members that 
 from __future__ import annotations
 
 import io
-import re
 import select
 import zlib
 from collections.abc import Callable, Iterator
@@ -28,12 +27,7 @@ BLOCK_BYTES: Final = 8 << 20
 _COMPRESSED_BYTES: Final = 1 << 20
 _STEP_BYTES: Final = 8 << 10
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_NO_TEXT: Final = (
-    (re.compile(rb"PAR1\x15"), "a file of Parquet"),
-    (re.compile(rb"ARROW1\0\0"), "a file of Arrow"),
-    (re.compile(rb"\xff\xfe[^\0]\0|\xfe\xff\0[^\0]"), "text in UTF-16"),
-)
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class Reader(Protocol):
@@ -152,11 +146,11 @@ def line_blocks(
             block, cutting = carry + piece[stop:], False
         else:
             block = carry + piece if carry else piece
-        if first and len(block) < len(BYTE_ORDER_MARK) and BYTE_ORDER_MARK.startswith(block):
+        if first and len(block) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(block):
             carry = block
             continue
         if first:
-            block, first = block.removeprefix(BYTE_ORDER_MARK), False
+            block, first = block.removeprefix(_BYTE_ORDER_MARK), False
         stop = block.rfind(b"\n") + 1
         carry = block[stop:]
         if len(carry) > max_line_bytes + 2:
@@ -174,12 +168,6 @@ def _decoded(reader: Reader, name: str, block_bytes: int, *, gzip_expected: bool
         if not more:
             break
         start += more
-    for form, what in _NO_TEXT:
-        if form.match(start):
-            raise SourceBroken(
-                f"{name} is no text of lines: it begins as {what} does",
-                hint="Write it as CSV in UTF-8, with src,dst,weight in its first line, plain or packed by gzip.",
-            )
     if start[:2] == _GZIP_MAGIC:
         yield from _gunzip(reader, name, start, block_bytes)
         return

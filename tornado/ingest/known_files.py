@@ -1,8 +1,8 @@
 """Whether a file is the one that an earlier run has read: an offset means nothing in another file.
 
 What a file began with is stored beside the loop (`LOOP/files`) before its first record is admitted, and compared at the next
-start. Files may grow, by whole lines: a last line without an end is a record as it stands, and must not go on. Their beginning stays.
-Left out on purpose: a change behind the beginning that keeps the number of records, which only reading everything again would tell.
+start. Files may grow; their beginning stays. Left out on purpose: a change behind the beginning that keeps the number of
+records, which only reading everything again would tell.
 """
 
 from __future__ import annotations
@@ -10,22 +10,15 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import zlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import InvalidArgument, StoreCorrupt
 from ..storage import VersionedStore
-from .blocks import BLOCK_BYTES, BYTE_ORDER_MARK, line_blocks
-from .line_finder import find_lines
-from .lines import shown
 from .source import RecordFile
 
 HEAD_BYTES = 1 << 16
-_SHOWN_BYTES = 1 << 8  # of a line, before and behind where it ended
 _GZIP_MAGIC = b"\x1f\x8b"
 _PIPE = json.dumps({"pipe": True}).encode()
 
@@ -67,16 +60,13 @@ class KnownFiles:
                 hint="Give it another name, or name an empty store.",
             )
         if known is not None:
-            size_bytes, digest, open_at = _parsed(known, self._line)
+            size_bytes, digest = _parsed(known, self._line)
             if _digest(head[:size_bytes]) != digest or len(head) < size_bytes:
                 raise InvalidArgument(
                     f"{source.path} does not begin as the file {source.name} did, of which {offset:,} records are in already",
                     hint="Give it back its content, or its new content another name; an empty store begins anew.",
                 )
-            if open_at:
-                _require_ended(source.path, open_at, offset)
-        facts = {"size_bytes": len(head), "digest": _digest(head), "open_at": _open_at(source.path)}
-        entry = json.dumps(facts).encode()
+        entry = json.dumps({"size_bytes": len(head), "digest": _digest(head)}).encode()
         if entry != known:
             self._write(source.name, entry)
 
@@ -127,56 +117,9 @@ def _digest(head: bytes) -> str:
     return hashlib.sha256(head).hexdigest()
 
 
-def _open_at(path: Path) -> int:
-    """How many bytes a file has whose last line has no end; 0 where it has one, or is packed."""
-    try:
-        with path.open("rb") as file:
-            if file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC:
-                return 0
-            size_bytes = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size_bytes - 1))
-            return 0 if file.read(1) == b"\n" else size_bytes
-    except OSError:
-        return 0
-
-
-def _require_ended(path: Path, open_at: int, offset: int) -> None:
-    """Refuse a file whose last line had no end there, and goes on, where that line is in."""
-    with path.open("rb") as file:
-        begun = max(0, open_at - _SHOWN_BYTES)
-        file.seek(begun)
-        around = file.read(2 * _SHOWN_BYTES)
-    before, after = around[: open_at - begun], around[open_at - begun :]
-    # One less, where the first line is a header.
-    if after[:1] in (b"", b"\r", b"\n") or offset < _data_lines(path, open_at) - 1:
-        return
-    before, after = before.rpartition(b"\n")[2], after.partition(b"\n")[0]
-    raise InvalidArgument(
-        f"the last line of {path} had no end when it was read, so record {offset:,} is in as {shown(before)}; now it is "
-        f"{shown(before + after.rstrip(bytes([13])))}",
-        hint="End the line where it ended, with what follows on a line of its own; or give the file another name, or name an empty store.",
-    )
-
-
-def _data_lines(path: Path, stop: int) -> int:
-    """How many lines of the first `stop` bytes are neither empty nor a comment."""
-    count, left = 0, stop
-    with path.open("rb") as file:
-        if file.read(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK:
-            left -= len(BYTE_ORDER_MARK)
-        file.seek(0)
-        for block in line_blocks(file, str(path), max_line_bytes=BLOCK_BYTES):
-            data = np.frombuffer(block[:left], np.uint8)
-            count += len(find_lines(data, 1, BLOCK_BYTES, True)[0])
-            left -= len(data)
-            if not left:
-                break
-    return count
-
-
-def _parsed(entry: bytes, line: str) -> tuple[int, str, int]:
+def _parsed(entry: bytes, line: str) -> tuple[int, str]:
     try:
         found = json.loads(entry)
-        return int(found["size_bytes"]), str(found["digest"]), int(found.get("open_at", 0))
+        return int(found["size_bytes"]), str(found["digest"])
     except (ValueError, KeyError, TypeError) as error:
         raise StoreCorrupt(f"{line} has an entry that is none: {error!r}") from error

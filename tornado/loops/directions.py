@@ -1,56 +1,34 @@
-"""Whether a stream is undirected, which it is from its first record on or never, as its store remembers.
+"""Whether a stream was undirected from its first record on, which its store remembers.
 
-Of an undirected stream every record has come with the same one the other way round, so loops whose vertices hear along both directions
-need no reverse lists, and a window counts two edges as one record. With records of both sorts neither would be so any more.
+Where it was, every record has come with the same one the other way round, so loops whose vertices hear along both directions need
+no reverse lists. What came before is not told by how a stream is started again.
 """
 
 from __future__ import annotations
 
-from ..errors import InvalidArgument
 from ..storage import VersionedStore
 
 
 def stays_undirected(store: VersionedStore, stream: str, *, wanted: bool) -> bool:
-    """Return whether a stream that starts with `wanted` has been undirected from its first record on.
-
-    Raises
-    ------
-    InvalidArgument
-        When its records have come the other way. Of those that a store has from before it remembered this nothing is known.
+    """Return whether a stream that starts with `wanted` is undirected: it must have been from the beginning.
 
     Examples
     --------
     >>> from tornado.storage import MemoryStore
     >>> store = MemoryStore()
-    >>> [stays_undirected(store, "roads", wanted=wanted) for wanted in (True, False, True)]
-    [True, False, True]
+    >>> [stays_undirected(store, "roads", wanted=wanted) for wanted in (True, True, False, True)]
+    [True, True, False, False]
     """
     line = f"{stream}/undirected"
     said = store.versions(line)
-    was = store.metadata(line, said[-1]) == b"yes" if said else None
-    if not _has_records(store, stream):
-        if was != wanted:
-            store.write(line, len(said) + 1, {}, metadata=b"yes" if wanted else b"no")
-        return wanted
-    if was is None:
-        return False
-    if was != wanted:
-        began, goes_on = ("undirected", "directed") if was else ("directed", "undirected")
-        raise InvalidArgument(
-            f"stream {stream!r} has records that came as {began} edges, and would go on with {goes_on} ones",
-            hint=f"Start it {'with' if was else 'without'} --undirected, as before; or name another stream or an empty store.",
-        )
-    return was
-
-
-def _has_records(store: VersionedStore, stream: str) -> bool:
-    """Whether a store has snapshots of a stream, numbers of versions, or what was pushed."""
-    left = store.loops()
-    return (
-        stream in left
-        or f"{stream}/versions" in left
-        or any(line.startswith(f"{stream}/pushed/") for line in left)
-    )
+    was = bool(said) and store.metadata(line, said[-1]) == b"yes"
+    left = store.loops()  # by records: snapshots, numbers of versions, and what was pushed
+    has_records = stream in left or f"{stream}/versions" in left
+    has_records = has_records or any(line.startswith(f"{stream}/pushed/") for line in left)
+    now = wanted and (was or not (said or has_records))
+    if now != was:
+        store.write(line, len(said) + 1, {}, metadata=b"yes" if now else b"no")
+    return now
 
 
 class ReverseListsGone(Exception):

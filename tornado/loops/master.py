@@ -237,7 +237,7 @@ class Master:
         stream.on_full_journal = stream.checkpoint
         stored = stream.stored.newest()
         declare_points(stream, stored)
-        window = window_of(stream, width, self.store, self.clock)
+        window = window_of(stream, width, self.store, self.clock, is_undirected=is_undirected)
         early = [other for other in others if stored is not None and other.is_in(stored)]
         are_early = {other.name for other in early}
         if any(stream.lacks_reverse(loop.program) for loop in (first, *early)):

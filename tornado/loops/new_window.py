@@ -12,7 +12,12 @@ from .window import Window
 
 
 def window_of(
-    stream: RecordStream, width: WindowWidth | None, store: VersionedStore, clock: Clock
+    stream: RecordStream,
+    width: WindowWidth | None,
+    store: VersionedStore,
+    clock: Clock,
+    *,
+    is_undirected: bool,
 ) -> Window | None:
     """Make the window of a stream that begins; None where it is to have none.
 
@@ -22,6 +27,8 @@ def window_of(
         How wide it is to be; another one than before the restart will do, in the same kind of unit.
     store
         Of the stream. In one that is gone with the process the log is kept for the window alone.
+    is_undirected
+        Whether each record is two edges from now on, whatever those before it were.
 
     Raises
     ------
@@ -52,4 +59,6 @@ def window_of(
             f"stream {stream.name!r} has a snapshot without a log, so when its edges came is not known, and its window is {width}",
             hint="Name another stream or an empty store.",
         )
-    return Window(width, log, clock, stream.name, is_durable=stream.log is not None)
+    return Window(
+        width, log, clock, stream.name, is_durable=stream.log is not None, is_undirected=is_undirected
+    )

@@ -339,7 +339,7 @@ class RecordStream:
 
     def keep_window(self, window: Window) -> None:
         """Let edges leave through a window from now on, those first that are out of it already; the stream is as its log says."""
-        window.is_undirected, self.window = self.is_undirected, window
+        self.window = window
         self.expire()
         expire_by_itself(window, self.expire, self._engine, lambda: self._is_closed, self.name)
 

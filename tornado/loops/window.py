@@ -103,13 +103,22 @@ class Window:
         Its name.
     is_durable
         Whether others say what of the log is needless; else it is kept for the window alone.
+    is_undirected
+        Whether each record is two edges from now on, whatever those before it were.
     """
 
     def __init__(
-        self, width: WindowWidth, log: AdmissionLog, clock: Clock, stream: str, *, is_durable: bool
+        self,
+        width: WindowWidth,
+        log: AdmissionLog,
+        clock: Clock,
+        stream: str,
+        *,
+        is_durable: bool,
+        is_undirected: bool = False,
     ) -> None:
         self.width = width
-        self.is_undirected = False
+        self._is_undirected = is_undirected
         self.state = WindowState()
         self._log = log
         self._clock = clock
@@ -417,7 +426,7 @@ class Window:
 
     def _firsts(self, batch: EdgeBatch) -> NDArray[np.bool_]:
         """Which edges are the first of their record: of an undirected stream each but a loop is followed by its reverse."""
-        if not self.is_undirected:
+        if not self._is_undirected:
             return np.ones(len(batch), np.bool_)
         alone: NDArray[np.bool_] = (batch.src == batch.dst) | (batch.op == MENTION)
         is_first: NDArray[np.bool_] = alone | ((np.cumsum(~alone) - 1) % 2 == 0)

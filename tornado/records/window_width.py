@@ -18,7 +18,7 @@ _MICROSECONDS: Final = {
     "w": 604_800_000_000,
 }
 # So few digits that each is a float, and Python takes it for an integer.
-_FORM: Final = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,19})?)(ms|s|m|h|d|w)?")
+_FORM: Final = re.compile(r"([0-9]{1,100}(?:\.[0-9]{1,19})?)(ms|s|m|h|d|w)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class WindowWidth:
             if 0 < amount <= _MOST:
                 return cls(amount, unit is None)
             if amount > _MOST:
-                too_wide = ", and at most 2^61 records or microseconds (3808024w)"
+                too_wide = ", and at most 2^61 records or microseconds (3812571w)"
         raise InvalidArgument(
             f"window is {given!r}, but must be a number of records (1000000) or a time above 0 with its unit "
             f"(500ms, 90s, 15m, 1h, 7d, 2w){too_wide}",
