@@ -9,6 +9,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,7 +49,7 @@ texts = st.lists(
 def test_blocks_hold_whole_lines_and_together_are_the_text(text, tail, size, block_bytes, packed):
     text += tail
     data = gzip.compress(text) if packed else text
-    if not packed and data[:2] == b"\x1f\x8b":
+    if text[:2] in (b"\xff\xfe", b"\xfe\xff") or (not packed and data[:2] == b"\x1f\x8b"):
         return
     blocks = list(line_blocks(Dribble(data, size), "a", max_line_bytes=100, block_bytes=block_bytes))
     assert b"".join(blocks) == text.removeprefix(b"\xef\xbb\xbf")
@@ -121,6 +123,46 @@ def test_an_empty_file_is_empty_and_an_empty_gzip_is_broken():
     assert list(line_blocks(io.BytesIO(b""), "a", max_line_bytes=100)) == []
     until_broken(line_blocks(io.BytesIO(b""), "a.gz", max_line_bytes=100, gzip_expected=True))
     assert list(line_blocks(io.BytesIO(gzip.compress(b"")), "a", max_line_bytes=100)) == []
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("begun", "what"),
+    [
+        (b"PAR1\x15\x04", "a Parquet file"),
+        (b"ARROW1\0\0\xff", "an Arrow file"),
+        (b"\xff\xff\xff\xff\x78\0\0\0", "an Arrow stream"),
+        ("src,dst\n1,2\n".encode("utf-16"), "text in UTF-16"),
+        (b"\xfe\xff" + "1,2\n".encode("utf-16-be"), "text in UTF-16"),
+    ],
+)
+def test_what_has_no_lines_of_text_is_refused(begun, what, size, packed):
+    data = gzip.compress(begun) if packed else begun
+    read, error = until_broken(line_blocks(Dribble(data, size), "a.csv", max_line_bytes=100))
+    assert (read, f"a.csv is read by lines of UTF-8, but begins as {what} does" in str(error)) == (b"", True)
+
+
+@pytest.mark.parametrize(
+    "begun", [b"PAR1,2\n", b"P", b"ARROW1,3\n", b"PAR1", b"\xff", b"\xef\xbb", b"\xc3\xbf,2\n"]
+)
+def test_names_that_begin_like_a_table_are_lines(begun):
+    assert b"".join(line_blocks(Dribble(begun, 1), "a", max_line_bytes=100)) == begun
+
+
+def test_what_is_no_text_is_known_from_real_tables(tmp_path):
+    table = pa.table({"src": [1], "dst": [2]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with (
+        pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as file,
+        pa.ipc.new_stream(str(tmp_path / "a.arrows"), table.schema) as stream,
+    ):
+        file.write_table(table)
+        stream.write_table(table)
+    for path in tmp_path.iterdir():
+        with path.open("rb") as opened:
+            read, error = until_broken(line_blocks(opened, path.name, max_line_bytes=100))
+        assert (read, "begins as a" in str(error)) == (b"", True)
 
 
 def test_a_pipe_gives_what_is_there_and_ends_when_told():

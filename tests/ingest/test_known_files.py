@@ -7,7 +7,9 @@ import pytest
 from tornado.errors import InvalidArgument, StoreCorrupt
 from tornado.ingest import known_files
 from tornado.ingest.known_files import KnownFiles
+from tornado.ingest.point_source import PointFile
 from tornado.ingest.source import FileSource
+from tornado.records.point_schema import Points
 from tornado.storage import MemoryStore
 
 OTHER = "does not begin as the file edges.csv did, of which 2 records are in"
@@ -70,6 +72,49 @@ def test_what_was_packed_again_is_the_same_text(recognise, path):
     recognise(text, 2, write=packed(9))
     with pytest.raises(InvalidArgument, match=OTHER):
         recognise(b"0,2\n" + text, 2, write=packed(9))
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", b"src,dst,weight\n", b"# a note\n\n", b"\xef\xbb\xbfsrc,dst,weight\n"]
+)
+def test_a_line_that_was_cut_off_when_it_was_read_must_not_go_on(recognise, begun):
+    begun += b"1,2,3\n2,3,1"
+    recognise(begun, 0)
+    recognise(begun + b"00\n4,5,1\n", 1)  # it was not read yet
+    recognise(begun, 0)
+    with pytest.raises(InvalidArgument, match=r"record 2 is in as '2,3,1', and would be '2,3,100' now"):
+        recognise(begun + b"00\n", 2)
+    with pytest.raises(InvalidArgument, match="goes on in a line that was cut off"):
+        recognise(begun + b"00", 2)  # and again: what was known stays
+    recognise(begun + b"\n00\n", 2)
+    recognise(begun + b"\n00\n4,5,1\n", 3)
+
+
+@pytest.mark.parametrize(
+    ("read", "records", "grown"),
+    [
+        (b"1,2\n3,4", 2, b"1,2\n3,4\r\n5,6\n"),
+        (b"1,2\n3,4\r", 2, b"1,2\n3,4\r\n5,6\n"),
+        (b"1,2\n3,4", 2, b"1,2\n3,4 \n"),
+        (b"1,2\n# no", 1, b"1,2\n# note\n"),
+        (b"1,2\n  ", 1, b"1,2\n  3,4\n"),
+        (b"1,2\n3,4", 3, b"1,2\n3,45\n6,7\n"),  # it was shorter for a while, and nothing was read of it
+    ],
+)
+def test_what_goes_on_without_changing_a_record_is_the_same_file(recognise, read, records, grown):
+    recognise(read, 0)
+    recognise(grown, records)
+
+
+def test_rows_of_tables_and_packed_lines_may_end_anywhere(recognise, path, tmp_path):
+    recognise(gzip.compress(b"1,2\n3,4", mtime=0), 0)
+    recognise(gzip.compress(b"1,2\n3,45\n", mtime=0), 2)
+    store, table = MemoryStore(), tmp_path / "points.arrow"
+    for rows in (b"rows", b"rows and more"):
+        table.write_bytes(rows)
+        source = PointFile(table, Points(features=1))
+        KnownFiles(store, "roads").recognise(source, 2)
+        source.close()
 
 
 def test_a_damaged_archive_is_left_to_its_reader(recognise):

@@ -46,6 +46,17 @@ def test_an_offset_behind_the_end_says_that_the_file_changed(tmp_path):
         everything(source)
 
 
+@pytest.mark.parametrize("name", ["edges.csv", "edges.csv.gz"])
+def test_a_file_is_read_to_where_it_ended_when_it_was_opened(tmp_path, name):
+    path, pack = tmp_path / name, gzip.compress if name.endswith("gz") else bytes
+    path.write_bytes(pack(b"1,2\n3,4"))
+    source = FileSource(path)
+    with path.open("ab") as file:
+        file.write(pack(b"5\n6,7\n"))
+    assert everything(source) == ([(1, 2), (3, 4)], [], 2)
+    assert everything(FileSource(path)) == ([(1, 2), (3, 45), (6, 7)], [], 3)
+
+
 def test_names_tell_paths_apart():
     assert source_names(["a/edges.csv", "b.csv"]) == ["edges.csv", "b.csv"]
     assert source_names(["a/edges.csv", "b/edges.csv"]) == ["a/edges.csv", "b/edges.csv"]

@@ -2,7 +2,7 @@
 
 Guarantees: the blocks put together are the source's bytes, except that a line longer than the limit may be cut (it stays longer
 than the limit, so that whoever parses it sees that) and a byte order mark at the start is taken off; every block but the last
-ends with a line end. Where a source breaks (a gzip cut short, a disk that cannot be read) every complete line before the break
+ends with a line end. Tables, and text in UTF-16, are refused by what they begin with. Where a source breaks (a gzip cut short, a disk that cannot be read) every complete line before the break
 is delivered first, then `SourceBroken` is raised; the incomplete line after them is not delivered, since what is missing of it
 could have changed it.
 
@@ -28,6 +28,14 @@ _COMPRESSED_BYTES: Final = 1 << 20
 _STEP_BYTES: Final = 8 << 10
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_NOT_LINES: Final = {
+    b"PAR1\x15": "a Parquet file",
+    b"ARROW1\0\0": "an Arrow file",
+    b"\xff\xff\xff\xff": "an Arrow stream",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+}
+"""What others begin with; none of it can be in a line of UTF-8, or in the first field of one."""
 
 
 class Reader(Protocol):
@@ -36,6 +44,20 @@ class Reader(Protocol):
     def read(self, size: int, /) -> bytes:
         """At most `size` bytes."""
         ...
+
+
+class FirstBytes:
+    """Reads no more than the first bytes of a file, which may grow meanwhile."""
+
+    def __init__(self, file: Reader, size_bytes: int) -> None:
+        self._file = file
+        self._left = size_bytes
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes; none at the end."""
+        part = self._file.read(min(size, self._left)) if self._left else b""
+        self._left -= len(part)
+        return part
 
 
 class LiveReader:
@@ -146,10 +168,13 @@ def line_blocks(
             block, cutting = carry + piece[stop:], False
         else:
             block = carry + piece if carry else piece
-        if first and len(block) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(block):
+        if first and any(
+            start.startswith(block) and start != block for start in (_BYTE_ORDER_MARK, *_NOT_LINES)
+        ):
             carry = block
             continue
         if first:
+            _require_lines(block, name)
             block, first = block.removeprefix(_BYTE_ORDER_MARK), False
         stop = block.rfind(b"\n") + 1
         carry = block[stop:]
@@ -159,6 +184,16 @@ def line_blocks(
             yield block[:stop]
     if carry:
         yield carry
+
+
+def _require_lines(block: bytes, name: str) -> None:
+    for start, what in _NOT_LINES.items():
+        if block.startswith(start):
+            raise SourceBroken(
+                f"{name} is read by lines of UTF-8, but begins as {what} does",
+                hint="Nothing of it was read. Write it as CSV in UTF-8; points are read from tables whose names end with .parquet, "
+                ".arrow or .feather.",
+            )
 
 
 def _decoded(reader: Reader, name: str, block_bytes: int, *, gzip_expected: bool) -> Iterator[bytes]:

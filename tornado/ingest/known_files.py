@@ -1,8 +1,9 @@
 """Whether a file is the one that an earlier run has read: an offset means nothing in another file.
 
 What a file began with is stored beside the loop (`LOOP/files`) before its first record is admitted, and compared at the next
-start. Files may grow; their beginning stays. Left out on purpose: a change behind the beginning that keeps the number of
-records, which only reading everything again would tell.
+start. Files may grow; their beginning stays. A last line without an end is a record as it stands, so where a file ended in a line
+is stored, too, and that line must not go on once it is in. Left out on purpose: where a packed text ended, and a change behind the
+beginning that keeps the number of records, which only reading everything again would tell.
 """
 
 from __future__ import annotations
@@ -14,11 +15,16 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidArgument, StoreCorrupt
+import numpy as np
+
+from ..errors import InvalidArgument, SourceBroken, StoreCorrupt
 from ..storage import VersionedStore
+from .line_finder import find_lines
+from .lines import shown
 from .source import RecordFile
 
 HEAD_BYTES = 1 << 16
+_SHOWN_BYTES = 30  # of a line, before where it was cut off
 _GZIP_MAGIC = b"\x1f\x8b"
 _PIPE = json.dumps({"pipe": True}).encode()
 
@@ -60,13 +66,16 @@ class KnownFiles:
                 hint="Give it another name, or name an empty store.",
             )
         if known is not None:
-            size_bytes, digest = _parsed(known, self._line)
+            size_bytes, digest, cut_at = _parsed(known, self._line)
             if _digest(head[:size_bytes]) != digest or len(head) < size_bytes:
                 raise InvalidArgument(
                     f"{source.path} does not begin as the file {source.name} did, of which {offset:,} records are in already",
                     hint="Give it back its content, or its new content another name; an empty store begins anew.",
                 )
-        entry = json.dumps({"size_bytes": len(head), "digest": _digest(head)}).encode()
+            if cut_at:
+                _require_ended(source, cut_at, offset)
+        known_now = {"size_bytes": len(head), "digest": _digest(head), "cut_at": _cut_at(source)}
+        entry = json.dumps(known_now).encode()
         if entry != known:
             self._write(source.name, entry)
 
@@ -113,13 +122,48 @@ def _head(path: Path) -> bytes:
         return b""
 
 
+def _cut_at(source: RecordFile[Any]) -> int:
+    """How many bytes a file had when it was opened, if its last line had no end then; else 0, as where it is packed or a table."""
+    if not source.has_lines or not source.size_bytes:
+        return 0
+    try:
+        with source.path.open("rb") as file:
+            if file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC:
+                return 0
+            file.seek(source.size_bytes - 1)
+            return 0 if file.read(1) == b"\n" else source.size_bytes
+    except OSError:
+        return 0
+
+
+def _require_ended(source: RecordFile[Any], cut_at: int, offset: int) -> None:
+    """Refuse a file whose last line was cut off there and goes on, if a record was made of what there was of it."""
+    begin = max(0, cut_at - HEAD_BYTES)
+    try:
+        with source.path.open("rb") as file:
+            file.seek(begin)
+            text = file.read(cut_at - begin + HEAD_BYTES)
+        read, more = text[: cut_at - begin].rpartition(b"\n")[2], text[cut_at - begin :].partition(b"\n")[0]
+        is_record = len(find_lines(np.frombuffer(read, np.uint8), 1, len(read), True)[0]) > 0
+        if not is_record or not more.strip() or source.has_more(offset, cut_at):
+            return
+    except (OSError, SourceBroken):
+        return  # its reader's to report
+    read = read[-_SHOWN_BYTES:]
+    raise InvalidArgument(
+        f"{source.path} goes on in a line that was cut off when it was read: record {offset:,} is in as {shown(read)}, "
+        f"and would be {shown(read + more.rstrip())} now",
+        hint="End that line where it ended then, and write what follows on a line of its own; an empty store begins anew.",
+    )
+
+
 def _digest(head: bytes) -> str:
     return hashlib.sha256(head).hexdigest()
 
 
-def _parsed(entry: bytes, line: str) -> tuple[int, str]:
+def _parsed(entry: bytes, line: str) -> tuple[int, str, int]:
     try:
         found = json.loads(entry)
-        return int(found["size_bytes"]), str(found["digest"])
+        return int(found["size_bytes"]), str(found["digest"]), int(found.get("cut_at", 0))
     except (ValueError, KeyError, TypeError) as error:
         raise StoreCorrupt(f"{line} has an entry that is none: {error!r}") from error

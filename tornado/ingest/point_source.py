@@ -95,10 +95,15 @@ class PointFile(RecordFile[ParsedPoints]):
         self._max_records = max_records
         self._block_bytes = block_bytes
 
-    def _parsed(self, reader: Reader) -> Iterator[ParsedPoints]:
+    @property
+    def has_lines(self) -> bool:
+        """Whether each record is a line of text."""
+        return _kind(self.path) not in _TABLES
+
+    def _parsed(self, reader: Reader, skip_records: int) -> Iterator[ParsedPoints]:
         kind = _kind(self.path)
         if kind in _TABLES:
-            return self._parsed_tables()
+            return self._parsed_tables(skip_records)
         if kind in _LIBSVM:
             return libsvm_points(
                 reader,
@@ -107,7 +112,7 @@ class PointFile(RecordFile[ParsedPoints]):
                 interner=self._interner,
                 max_line_bytes=self._wanted.max_line_bytes,
                 max_records=self._max_records,
-                skip_records=self._offset,
+                skip_records=skip_records,
                 block_bytes=self._block_bytes,
                 gzip_expected=self._is_packed,
             )
@@ -118,17 +123,17 @@ class PointFile(RecordFile[ParsedPoints]):
             points=self.points,
             interner=self._interner,
             max_records=self._max_records,
-            skip_records=self._offset,
+            skip_records=skip_records,
             block_bytes=self._block_bytes,
             gzip_expected=self._is_packed,
         )
 
-    def _parsed_tables(self) -> Iterator[ParsedPoints]:
+    def _parsed_tables(self, skip_records: int) -> Iterator[ParsedPoints]:
         most = min(self._max_records, most_records(self.points))
         rows = 0
-        for begin, table in _tables(self.path, self.name, skip=self._offset, most_rows=most):
+        for begin, table in _tables(self.path, self.name, skip=skip_records, most_rows=most):
             rows = begin + len(table)
-            for first in range(max(0, self._offset - begin), len(table), most):
+            for first in range(max(0, skip_records - begin), len(table), most):
                 yield parse_point_table(
                     table.slice(first, most),
                     self.points,
@@ -138,9 +143,9 @@ class PointFile(RecordFile[ParsedPoints]):
                     passed=begin + first,
                     bounds=None,
                 )
-        if rows < self._offset:
+        if rows < skip_records:
             raise SourceBroken(
-                f"{self.name} has only {rows} records, but {self._offset} of them are in already",
+                f"{self.name} has only {rows} records, but {skip_records} of them are in already",
                 hint="The file is not the one that was read before. Give it back its content, or its new content a new name.",
             )
 

@@ -20,7 +20,7 @@ from typing import BinaryIO, Generic, Protocol
 
 from ..errors import InvalidArgument
 from ..records.record_batch import RecordBatch
-from .blocks import BLOCK_BYTES, LiveReader, Reader
+from .blocks import BLOCK_BYTES, FirstBytes, LiveReader, Reader
 from .interner import Interner
 from .layout import TextFormat
 from .parsed import ParsedBatch, ParsedRecords
@@ -72,7 +72,7 @@ class Source(Protocol):
 
 
 class RecordFile(ABC, Generic[ParsedT]):
-    """A file of records, plain or gzip; what is in it a subclass says.
+    """A file of records, plain or gzip, up to where it ended when it was opened; what is in it a subclass says.
 
     Parameters
     ----------
@@ -80,6 +80,11 @@ class RecordFile(ABC, Generic[ParsedT]):
         The file.
     name : str, optional
         Left out, the file's name; `open_sources` makes names unique.
+
+    Attributes
+    ----------
+    size_bytes : int
+        Where it ended; 0 for a pipe, which is read to its end.
 
     Raises
     ------
@@ -94,12 +99,19 @@ class RecordFile(ABC, Generic[ParsedT]):
         self._begun = False
         self._closed = False
         self._file: BinaryIO | None = _open(self.path)
+        status = os.fstat(self._file.fileno())
         # A pipe with a name gives its records once.
-        self.rewindable = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+        self.rewindable = stat.S_ISREG(status.st_mode)
+        self.size_bytes = status.st_size
 
     @abstractmethod
-    def _parsed(self, reader: Reader) -> Iterator[ParsedT]:
-        """Parse what the reader gives, but for the records before the offset."""
+    def _parsed(self, reader: Reader, skip_records: int) -> Iterator[ParsedT]:
+        """Parse what the reader gives, but for so many records at its start."""
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether each record is a line of text."""
+        return True
 
     @property
     def _is_packed(self) -> bool:
@@ -119,15 +131,30 @@ class RecordFile(ABC, Generic[ParsedT]):
                 f"{self.name} was read or closed already, but can be read once: open it again"
             )
         self._begun = True
-        reader: Reader = file if self.rewindable else LiveReader(file.fileno(), lambda: self._closed)
+        reader: Reader = (
+            FirstBytes(file, self.size_bytes)
+            if self.rewindable
+            else LiveReader(file.fileno(), lambda: self._closed)
+        )
         try:
-            for parsed in self._parsed(reader):
+            for parsed in self._parsed(reader, self._offset):
                 if self._closed:
                     return
                 yield parsed
         finally:
             # Here and not in close(): another thread may be inside read().
             file.close()
+
+    def has_more(self, offset: int, size_bytes: int) -> bool:
+        """Whether the first so many bytes of the file have records behind an offset.
+
+        Raises
+        ------
+        SourceBroken
+            They have fewer records than that.
+        """
+        with _open(self.path) as file:
+            return next(self._parsed(FirstBytes(file, size_bytes), offset), None) is not None
 
     def close(self) -> None:
         """End the iteration, or give the file back if there was none."""
@@ -170,14 +197,14 @@ class FileSource(RecordFile[ParsedBatch]):
         self._max_records = max_records
         self._block_bytes = block_bytes
 
-    def _parsed(self, reader: Reader) -> Iterator[ParsedBatch]:
+    def _parsed(self, reader: Reader, skip_records: int) -> Iterator[ParsedBatch]:
         return parsed_batches(
             reader,
             self.name,
             wanted=self._wanted,
             interner=self._interner,
             max_records=self._max_records,
-            skip_records=self._offset,
+            skip_records=skip_records,
             block_bytes=self._block_bytes,
             gzip_expected=self._is_packed,
         )

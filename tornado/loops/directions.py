@@ -6,7 +6,11 @@ no reverse lists. What came before is not told by how a stream is started again.
 
 from __future__ import annotations
 
+import logging
+
 from ..storage import VersionedStore
+
+_log = logging.getLogger(__name__)
 
 
 def stays_undirected(store: VersionedStore, stream: str, *, wanted: bool) -> bool:
@@ -26,7 +30,14 @@ def stays_undirected(store: VersionedStore, stream: str, *, wanted: bool) -> boo
     has_records = stream in left or f"{stream}/versions" in left
     has_records = has_records or any(line.startswith(f"{stream}/pushed/") for line in left)
     now = wanted and (was or not (said or has_records))
-    if now != was:
+    is_other = has_records and (not said if wanted else was)
+    if is_other:
+        _log.warning(
+            "stream %s was %s before, as far as its store says: what comes from now on is %s, and what came stays as it came",
+            stream,
+            *(("directed", "undirected") if wanted else ("undirected", "directed")),
+        )
+    if now != was or is_other:
         store.write(line, len(said) + 1, {}, metadata=b"yes" if now else b"no")
     return now
 
