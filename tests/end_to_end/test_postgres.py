@@ -99,6 +99,38 @@ class Load(threading.Thread):
             raise self.error
 
 
+def frozen(server, database, how):
+    """Freeze the processes of the server that serve a database, or let them go on."""
+    found = server.execute(f"SELECT pid FROM pg_stat_activity WHERE datname = '{database}'")
+    for (pid,) in found:
+        os.kill(pid, how)
+    return found
+
+
+def test_a_server_that_is_frozen_is_told_of_and_nothing_is_lost(tmp_path, postgres_server, postgres_url):
+    file, pushed = streams(5000, seed=4)
+    path = tmp_path / "roads.csv"
+    write_lines(path, file)
+    database = postgres_url.rpartition("/")[2]
+    with Service(tmp_path, "--store", postgres_url, "--edges", path) as service:
+        service.wait_for("input-ended")
+        load = Load(service, pushed)
+        eventually(lambda: load.acknowledged >= 2 * BATCH)
+        assert frozen(postgres_server, database, signal.SIGSTOP)
+        try:
+            eventually(lambda: "not_logged" in service.client.get("/readyz").json())
+            assert "a write of the log has taken" in service.client.get("/readyz").json()["not_logged"]["sssp"]
+            # Answers need no store.
+            assert judge(service, file, pushed)["http"] <= load.acknowledged + BATCH
+        finally:
+            frozen(postgres_server, database, signal.SIGCONT)
+        more = load.acknowledged + 2 * BATCH
+        eventually(lambda: load.acknowledged >= more or load.error)
+        load.join()
+        assert service.client.get("/readyz").json().keys() == {"status", "loops"}
+        assert judge(service, file, pushed) == {"http": load.acknowledged, "roads.csv": len(file)}
+
+
 @pytest.mark.parametrize("away_s", [1.0, in_soak(30.0)])
 def test_a_server_that_is_away_under_load_loses_nothing_and_nobody_hears_the_password(
     tmp_path, postgres_server, postgres_url, away_s

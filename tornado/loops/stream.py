@@ -30,6 +30,7 @@ from .directions import ReverseListsGone
 from .group_commit import Admission, GroupCommit
 from .host import Fork, LoopHost
 from .journal import Journal
+from .log_watch import LogWatch
 from .point_shares import point_shares_of
 from .reading_loop import ReadingLoop, have_failed
 from .refusal import check_by, refuse_by
@@ -84,8 +85,6 @@ class RecordStream:
         Held by who writes a snapshot; the newest one, where it has all that there is to store.
     is_durable, log
         Whether the store outlives the process; then all that was admitted since the oldest snapshot kept, else None.
-    not_logged
-        Why the newest attempt to log something failed; None: it did not.
     window
         Through which edges leave by themselves; None: they stay.
     journal
@@ -114,7 +113,7 @@ class RecordStream:
         self.is_durable = store.durable
         self.log = AdmissionLog(store, name) if self.is_durable else None
         self.before_logging: Callable[[], object] = lambda: None
-        self.not_logged: StoreError | None = None
+        self._log_watch = LogWatch(engine.clock)
         self.order = order
         self.points: Points | None = None
         self.is_undirected = self.is_both_ways = False
@@ -371,20 +370,21 @@ class RecordStream:
                 self._post(one)
                 one.version = one.entry.version
 
+    @property
+    def not_logged(self) -> StoreError | None:
+        """Why the newest attempt to log something failed, or has not come to its end for long; None: neither."""
+        return self._log_watch.fault
+
     def _log(self, group: Sequence[Admission]) -> Sequence[Admission]:
         """Make admissions durable, or note why they cannot be; return those that are to be posted."""
         if self.window is None and self.log is None:
             return group
-        try:
+        with self._log_watch:
             self.before_logging()
             if self.window is not None:
                 group = log_windowed(self.window, group, may_leave=not self._stands_still)
             elif self.log is not None:
                 self.log.append([one.entry for one in group])
-        except StoreError as error:
-            self.not_logged = error
-            raise
-        self.not_logged = None
         return group
 
     def _post(self, admission: Admission) -> None:
