@@ -119,7 +119,9 @@ def test_a_server_that_is_frozen_is_told_of_and_nothing_is_lost(tmp_path, postgr
         assert frozen(postgres_server, database, signal.SIGSTOP)
         try:
             eventually(lambda: "not_logged" in service.client.get("/readyz").json())
-            assert "a write of the log has taken" in service.client.get("/readyz").json()["not_logged"]["sssp"]
+            assert (
+                "a write of the log has taken" in service.client.get("/readyz").json()["not_logged"]["sssp"]
+            )
             # Answers need no store.
             assert judge(service, file, pushed)["http"] <= load.acknowledged + BATCH
         finally:

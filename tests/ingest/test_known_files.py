@@ -82,7 +82,7 @@ def test_a_line_that_was_cut_off_when_it_was_read_must_not_go_on(recognise, begu
     recognise(begun, 0)
     recognise(begun + b"00\n4,5,1\n", 1)  # it was not read yet
     recognise(begun, 0)
-    with pytest.raises(InvalidArgument, match=r"record 2 is in as '2,3,1', and would be '2,3,100' now"):
+    with pytest.raises(InvalidArgument, match=r"record 2 was read as '2,3,1', and is '2,3,100' now"):
         recognise(begun + b"00\n", 2)
     with pytest.raises(InvalidArgument, match="goes on in a line that was cut off"):
         recognise(begun + b"00", 2)  # and again: what was known stays
@@ -98,12 +98,42 @@ def test_a_line_that_was_cut_off_when_it_was_read_must_not_go_on(recognise, begu
         (b"1,2\n3,4", 2, b"1,2\n3,4 \n"),
         (b"1,2\n# no", 1, b"1,2\n# note\n"),
         (b"1,2\n  ", 1, b"1,2\n  3,4\n"),
-        (b"1,2\n3,4", 3, b"1,2\n3,45\n6,7\n"),  # it was shorter for a while, and nothing was read of it
+        (b"1,2\n#" + 70_000 * b"x", 1, b"1,2\n#" + 70_001 * b"x" + b"\n"),
     ],
 )
 def test_what_goes_on_without_changing_a_record_is_the_same_file(recognise, read, records, grown):
     recognise(read, 0)
     recognise(grown, records)
+
+
+@pytest.mark.parametrize(
+    ("read", "grown", "said"),
+    [
+        (b"1,2\n3,", b"1,2\n3,4\n", "was read as '3,', and is '3,4' now"),  # which was rejected
+        (b"1,2\nc,d", b"1,2\nc,d\x0c\n", r"and is 'c,d\\x0c' now"),
+        (b"1,2\n3," + 70_000 * b"4", b"1,2\n3," + 70_001 * b"4", "was read as '…4444"),
+        (b"1,2\n9,#" + 70_000 * b" ", b"1,2\n9,#" + 70_000 * b" " + b"4", "goes on"),
+    ],
+)
+def test_what_goes_on_in_another_way_is_refused(recognise, read, grown, said):
+    recognise(read, 0)
+    with pytest.raises(InvalidArgument, match=said):
+        recognise(grown, 2)
+
+
+def test_a_large_file_that_is_shorter_for_a_while_is_refused_and_known_as_it_was(recognise, monkeypatch):
+    monkeypatch.setattr(known_files, "HEAD_BYTES", 4)
+    text = b"1,2\n3,4\n5,6\n7,1"
+    recognise(text, 0)
+    for shorter in (text[:-1], text[:-4], text[:-7]):
+        with pytest.raises(
+            InvalidArgument, match=f"has {len(shorter)} bytes, and had 15 at the start before"
+        ):
+            recognise(shorter, 4)
+    recognise(text, 4)
+    with pytest.raises(InvalidArgument, match="record 4 was read as '7,1', and is '7,100' now"):
+        recognise(text + b"00\n", 4)
+    recognise(text[:-2], 0)  # nothing of it is in
 
 
 def test_rows_of_tables_and_packed_lines_may_end_anywhere(recognise, path, tmp_path):

@@ -15,9 +15,11 @@ from tornado.records.edge_batch import EdgeBatch
         ((True, True, True), []),
         ((True, False, False), [1]),
         ((False, True, True), [1]),
+        ((True, False, True, True, False), [1, 2, 4]),
+        ((False, True, False, True), [1, 2, 3]),
     ],
 )
-def test_a_start_that_takes_records_another_way_than_before_says_so_once(starts, warned, caplog):
+def test_a_start_that_takes_records_another_way_than_before_says_so(starts, warned, caplog):
     store = KeptStore()
     said = []
     for number, is_undirected in enumerate(starts):
@@ -27,7 +29,7 @@ def test_a_start_that_takes_records_another_way_than_before_says_so_once(starts,
             loop.admit(EdgeBatch.of([0], [number + 1]), "insert", number + 1)
         before, now = ("directed", "undirected") if is_undirected else ("undirected", "directed")
         if (
-            f"stream roads was {before} before, as far as its store says: what comes from now on is {now}"
+            f"stream roads was started as {before} before: records that come from now on are {now}"
             in caplog.text
         ):
             said.append(number)
@@ -40,4 +42,4 @@ def test_a_stream_without_records_may_begin_in_any_way(caplog):
         with Master(store, 1) as master:
             loop = master.start(ShortestPaths(source=0), "roads", is_undirected=is_undirected)
             assert loop.stream.is_undirected is is_undirected
-    assert "stream roads was" not in caplog.text
+    assert "stream roads was started" not in caplog.text

@@ -2,7 +2,8 @@
 
 Guarantees: the blocks put together are the source's bytes, except that a line longer than the limit may be cut (it stays longer
 than the limit, so that whoever parses it sees that) and a byte order mark at the start is taken off; every block but the last
-ends with a line end. Tables, and text in UTF-16, are refused by what they begin with. Where a source breaks (a gzip cut short, a disk that cannot be read) every complete line before the break
+ends with a line end. Tables, and text in UTF-16, are refused by what they begin with. Where a source breaks (a gzip cut short, a disk
+that cannot be read) every complete line before the break
 is delivered first, then `SourceBroken` is raised; the incomplete line after them is not delivered, since what is missing of it
 could have changed it.
 
@@ -19,7 +20,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from ..errors import SourceBroken
+from ..errors import InvalidArgument, SourceBroken
 
 BLOCK_BYTES: Final = 8 << 20
 """How much text is parsed at once: large enough for the kernels, small enough to be read ahead."""
@@ -32,10 +33,11 @@ _NOT_LINES: Final = {
     b"PAR1\x15": "a Parquet file",
     b"ARROW1\0\0": "an Arrow file",
     b"\xff\xff\xff\xff": "an Arrow stream",
-    b"\xff\xfe": "text in UTF-16",
-    b"\xfe\xff": "text in UTF-16",
+    b"\xff\xfe": "text in UTF-16 or UTF-32",
+    b"\xfe\xff": "text in UTF-16 or UTF-32",
+    b"\0\0\xfe\xff": "text in UTF-16 or UTF-32",
 }
-"""What others begin with; none of it can be in a line of UTF-8, or in the first field of one."""
+"""What others begin with; no line of UTF-8 that means anything does."""
 
 
 class Reader(Protocol):
@@ -152,6 +154,8 @@ def line_blocks(
 
     Raises
     ------
+    InvalidArgument
+        It begins as a table does, or as text that is not UTF-8.
     SourceBroken
         The source cannot be read to its end.
     """
@@ -189,7 +193,7 @@ def line_blocks(
 def _require_lines(block: bytes, name: str) -> None:
     for start, what in _NOT_LINES.items():
         if block.startswith(start):
-            raise SourceBroken(
+            raise InvalidArgument(
                 f"{name} is read by lines of UTF-8, but begins as {what} does",
                 hint="Nothing of it was read. Write it as CSV in UTF-8; points are read from tables whose names end with .parquet, "
                 ".arrow or .feather.",

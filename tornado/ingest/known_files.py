@@ -1,9 +1,9 @@
 """Whether a file is the one that an earlier run has read: an offset means nothing in another file.
 
 What a file began with is stored beside the loop (`LOOP/files`) before its first record is admitted, and compared at the next
-start. Files may grow; their beginning stays. A last line without an end is a record as it stands, so where a file ended in a line
-is stored, too, and that line must not go on once it is in. Left out on purpose: where a packed text ended, and a change behind the
-beginning that keeps the number of records, which only reading everything again would tell.
+start. Files may grow; their beginning stays. A last line without an end is a record as it stands, so where a file ended is stored,
+too, and a line that ended there must not go on once it was read. Left out on purpose: where a packed text ended, and a change behind
+the beginning that keeps the number of records, which only reading everything again would tell.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 import json
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,9 +24,29 @@ from .lines import shown
 from .source import RecordFile
 
 HEAD_BYTES = 1 << 16
+_LONGEST_LINE_BYTES = 1 << 22
 _SHOWN_BYTES = 30  # of a line, before where it was cut off
 _GZIP_MAGIC = b"\x1f\x8b"
 _PIPE = json.dumps({"pipe": True}).encode()
+
+
+class _KnownFile(NamedTuple):
+    """What is stored of a file.
+
+    Attributes
+    ----------
+    size_bytes, digest
+        Of its beginning, unpacked.
+    ended_at
+        How many bytes it had when it was opened; 0 where it is packed, or its records are not lines.
+    is_cut
+        Whether its last line had no end then.
+    """
+
+    size_bytes: int
+    digest: str
+    ended_at: int = 0
+    is_cut: bool = False
 
 
 class KnownFiles:
@@ -58,6 +78,7 @@ class KnownFiles:
             When it is another file than the one that was read.
         """
         head = _head(source.path)
+        now = _KnownFile(len(head), _digest(head), *_end(source))
         known = self._entry(source.name) if offset else None
         if known == _PIPE:
             raise InvalidArgument(
@@ -66,16 +87,21 @@ class KnownFiles:
                 hint="Give it another name, or name an empty store.",
             )
         if known is not None:
-            size_bytes, digest, cut_at = _parsed(known, self._line)
-            if _digest(head[:size_bytes]) != digest or len(head) < size_bytes:
+            before = _parsed(known, self._line)
+            if _digest(head[: before.size_bytes]) != before.digest or len(head) < before.size_bytes:
                 raise InvalidArgument(
                     f"{source.path} does not begin as the file {source.name} did, of which {offset:,} records are in already",
                     hint="Give it back its content, or its new content another name; an empty store begins anew.",
                 )
-            if cut_at:
-                _require_ended(source, cut_at, offset)
-        known_now = {"size_bytes": len(head), "digest": _digest(head), "cut_at": _cut_at(source)}
-        entry = json.dumps(known_now).encode()
+            if now.ended_at < before.ended_at and now.ended_at:
+                raise InvalidArgument(
+                    f"{source.path} has {now.ended_at:,} bytes, and had {before.ended_at:,} at the start before this one; {offset:,} records "
+                    "of it are in already",
+                    hint="Wait until all of it is there, or give it back its content; an empty store begins anew.",
+                )
+            if before.is_cut:
+                _require_ended(source, before.ended_at, offset)
+        entry = json.dumps(now._asdict()).encode()
         if entry != known:
             self._write(source.name, entry)
 
@@ -122,48 +148,60 @@ def _head(path: Path) -> bytes:
         return b""
 
 
-def _cut_at(source: RecordFile[Any]) -> int:
-    """How many bytes a file had when it was opened, if its last line had no end then; else 0, as where it is packed or a table."""
+def _end(source: RecordFile[Any]) -> tuple[int, bool]:
+    """Where a file ended when it was opened, and whether in the middle of a line; see `_KnownFile`."""
     if not source.has_lines or not source.size_bytes:
-        return 0
+        return 0, False
     try:
         with source.path.open("rb") as file:
             if file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC:
-                return 0
+                return 0, False
             file.seek(source.size_bytes - 1)
-            return 0 if file.read(1) == b"\n" else source.size_bytes
+            return source.size_bytes, file.read(1) != b"\n"
     except OSError:
-        return 0
+        return 0, False
 
 
 def _require_ended(source: RecordFile[Any], cut_at: int, offset: int) -> None:
-    """Refuse a file whose last line was cut off there and goes on, if a record was made of what there was of it."""
-    begin = max(0, cut_at - HEAD_BYTES)
+    """Refuse a file whose last line was cut off there and goes on, if what there was of it was read."""
     try:
-        with source.path.open("rb") as file:
-            file.seek(begin)
-            text = file.read(cut_at - begin + HEAD_BYTES)
-        read, more = text[: cut_at - begin].rpartition(b"\n")[2], text[cut_at - begin :].partition(b"\n")[0]
+        read, more = _line_around(source.path, cut_at)
         is_record = len(find_lines(np.frombuffer(read, np.uint8), 1, len(read), True)[0]) > 0
-        if not is_record or not more.strip() or source.has_more(offset, cut_at):
+        if not is_record or not more.strip(b" \t") or source.has_more(offset, cut_at):
             return
     except (OSError, SourceBroken):
         return  # its reader's to report
-    read = read[-_SHOWN_BYTES:]
+    if len(read) > _SHOWN_BYTES:
+        read = "…".encode() + read[-_SHOWN_BYTES:]
     raise InvalidArgument(
-        f"{source.path} goes on in a line that was cut off when it was read: record {offset:,} is in as {shown(read)}, "
-        f"and would be {shown(read + more.rstrip())} now",
+        f"{source.path} goes on in a line that was cut off when it was read: record {offset:,} was read as {shown(read)}, "
+        f"and is {shown(read + more)} now",
         hint="End that line where it ended then, and write what follows on a line of its own; an empty store begins anew.",
     )
+
+
+def _line_around(path: Path, place: int) -> tuple[bytes, bytes]:
+    """What a line has before a place, and what it has behind it, but for its end."""
+    begin = place
+    with path.open("rb") as file:
+        read = b""
+        while begin > 0 and b"\n" not in read and len(read) < _LONGEST_LINE_BYTES:
+            begin = max(0, begin - HEAD_BYTES)
+            file.seek(begin)
+            read = file.read(min(HEAD_BYTES, place - begin)) + read
+        file.seek(place)
+        more = file.read(HEAD_BYTES)
+    return read.rpartition(b"\n")[2], more.partition(b"\n")[0].removesuffix(b"\r")
 
 
 def _digest(head: bytes) -> str:
     return hashlib.sha256(head).hexdigest()
 
 
-def _parsed(entry: bytes, line: str) -> tuple[int, str, int]:
+def _parsed(entry: bytes, line: str) -> _KnownFile:
     try:
         found = json.loads(entry)
-        return int(found["size_bytes"]), str(found["digest"]), int(found.get("cut_at", 0))
-    except (ValueError, KeyError, TypeError) as error:
+        ended_at, is_cut = int(found.get("ended_at", 0)), bool(found.get("is_cut", False))
+        return _KnownFile(int(found["size_bytes"]), str(found["digest"]), ended_at, is_cut)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreCorrupt(f"{line} has an entry that is none: {error!r}") from error

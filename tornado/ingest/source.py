@@ -84,7 +84,7 @@ class RecordFile(ABC, Generic[ParsedT]):
     Attributes
     ----------
     size_bytes : int
-        Where it ended; 0 for a pipe, which is read to its end.
+        Where it ended; 0 for what does not say it, which is read to its end.
 
     Raises
     ------
@@ -131,11 +131,11 @@ class RecordFile(ABC, Generic[ParsedT]):
                 f"{self.name} was read or closed already, but can be read once: open it again"
             )
         self._begun = True
-        reader: Reader = (
-            FirstBytes(file, self.size_bytes)
-            if self.rewindable
-            else LiveReader(file.fileno(), lambda: self._closed)
-        )
+        reader: Reader = file  # what says that it has no bytes, as those of the kernel do, may have some
+        if not self.rewindable:
+            reader = LiveReader(file.fileno(), lambda: self._closed)
+        elif self.size_bytes:
+            reader = FirstBytes(file, self.size_bytes)
         try:
             for parsed in self._parsed(reader, self._offset):
                 if self._closed:

@@ -10,6 +10,9 @@ import logging
 
 from ..storage import VersionedStore
 
+# What a line says of the newest start: that it and all before it were undirected, that it alone was, or that it was not.
+_UNDIRECTED, _NOW_UNDIRECTED, _DIRECTED = b"yes", b"now", b"no"
+
 _log = logging.getLogger(__name__)
 
 
@@ -25,21 +28,20 @@ def stays_undirected(store: VersionedStore, stream: str, *, wanted: bool) -> boo
     """
     line = f"{stream}/undirected"
     said = store.versions(line)
-    was = bool(said) and store.metadata(line, said[-1]) == b"yes"
     left = store.loops()  # by records: snapshots, numbers of versions, and what was pushed
     has_records = stream in left or f"{stream}/versions" in left
     has_records = has_records or any(line.startswith(f"{stream}/pushed/") for line in left)
-    now = wanted and (was or not (said or has_records))
-    is_other = has_records and (not said if wanted else was)
-    if is_other:
+    before = store.metadata(line, said[-1]) if said else _DIRECTED if has_records else None
+    now = _DIRECTED if not wanted else _UNDIRECTED if before in {_UNDIRECTED, None} else _NOW_UNDIRECTED
+    if now != (before or _DIRECTED):
+        store.write(line, len(said) + 1, {}, metadata=now)
+    if has_records and wanted != (before in {_UNDIRECTED, _NOW_UNDIRECTED}):
         _log.warning(
-            "stream %s was %s before, as far as its store says: what comes from now on is %s, and what came stays as it came",
+            "stream %s was started as %s before: records that come from now on are %s, and those before them stay as they came",
             stream,
             *(("directed", "undirected") if wanted else ("undirected", "directed")),
         )
-    if now != was or is_other:
-        store.write(line, len(said) + 1, {}, metadata=b"yes" if now else b"no")
-    return now
+    return now == _UNDIRECTED
 
 
 class ReverseListsGone(Exception):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from .order import Order, Time
 
@@ -47,6 +48,7 @@ class PathSummary:
             raise ValueError(f"{self!r} keeps counters that are not there, or goes back in time")
 
     @classmethod
+    @cache
     def identity(cls, depth: int) -> PathSummary:
         """The path that leaves times of `depth` counters as they are."""
         return cls(depth, depth, (0,) * depth)

@@ -161,11 +161,12 @@ class LoopState:
         """Forget everything, for the next branch. Costs nothing per row when the last one ended with no session open."""
         counters = self.columns.counters
         rows = int(counters[names.ROWS_SEEN])
-        if self.session.counters.any():
+        if np.count_nonzero(self.session.counters):
             self.session.record[:rows] = 0
             self.session.preparing_producers[:rows] = 0
             self.session.counters[:] = 0
-        self.columns.pending[:] = 0
+        if counters[names.PENDING_INSIDE]:  # else all of its quarter of a megabyte is 0
+            self.columns.pending[:] = 0
         self.columns.history_iteration[:] = -1
         self.columns.out_length[:] = 0
         self.columns.out_least[:] = NEVER

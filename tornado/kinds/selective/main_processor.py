@@ -102,7 +102,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
     @property
     def _is_at_work(self) -> bool:
         """See `CompiledMain`: what is heard in the step of another loop is sent in the next one of this."""
-        return super()._is_at_work or bool(self.state.columns.out_length.any())
+        return super()._is_at_work or bool(np.count_nonzero(self.state.columns.out_length))
 
     def _step(self) -> None:
         before = self._done()
