@@ -2,7 +2,7 @@
 
 from tests.query.conftest import eventually
 from tests.query.test_service import ask, rows
-from tornado.errors import WorkerLost
+from tornado.errors import InvalidArgument, WorkerLost
 from tornado.query.query import QueryState
 
 
@@ -81,3 +81,23 @@ def test_who_has_time_left_when_workers_are_lost_has_it_though_others_of_the_bra
     fake.gate.set()
     assert stays.wait(20)
     assert (stays.state, rows(stays)) == (QueryState.CONVERGED, {3: 3.0})
+
+
+def test_ways_that_one_question_cannot_have_are_no_fault_of_the_others(fake, slow, open_service, monkeypatch):
+    service = open_service(fake, branches=1)
+    first = ask(service)
+    asks_too_much, asks_little = ask(service, vertices=(2,)), ask(service, vertices=(3,))
+
+    def find(requests, _):
+        if asks_too_much.request in requests:
+            raise InvalidArgument("the paths pass more vertices than they may")
+        return {}
+
+    monkeypatch.setattr(service._dispatcher, "_find_ways", find)
+    service.cancel(first.id)
+    fake.gate.set()
+    assert asks_little.wait(20) and asks_too_much.wait(20)
+    assert (asks_little.state, rows(asks_little)) == (QueryState.CONVERGED, {3: 3.0})
+    assert asks_too_much.state is QueryState.FAILED
+    assert "more vertices than they may" in str(asks_too_much.status().error)
+    eventually(lambda: service.statistics().branches_running == 0)

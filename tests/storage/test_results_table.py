@@ -3,6 +3,7 @@
 import threading
 import time
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import numpy as np
 import psycopg2
@@ -99,6 +100,31 @@ def test_texts_are_what_they_are(postgres_url):
     left = {vertex for vertex, _, _ in rows(postgres_url, 'odd ""Name""')}
     assert left == set(names) - {"", "\\."}
     table.close()
+
+
+@pytest.mark.parametrize("name", ["%s", "100%", "x%y %(key)s", "changed", "removed", "c" * 53])
+def test_a_table_may_be_called_anything(postgres_url, name):
+    table = results(postgres_url, table=quote(name))
+    table.renew([b"1,0.0\n2,5.0\n"], [], snapshot(1))
+    table.renew([b"3,1.0\n"], [b"2,\n"], snapshot(2))
+    assert rows(postgres_url, name) == [(1, 0.0, 1), (3, 1.0, 2)]
+    table.compare_all()
+    table.renew([b"1,7.0\n"], [], snapshot(3))
+    assert rows(postgres_url, name) == [(1, 7.0, 3)]
+    assert query(postgres_url, f'SELECT count(*) FROM "{name}_snapshots"') == [(3,)]
+    table.close()
+
+
+def test_a_lock_that_somebody_holds_is_said_and_waited_out(postgres_url, kept):
+    kept.renew([b"1,0.0\n"], [], snapshot(1))
+    other = psycopg2.connect(postgres_url)
+    with other.cursor() as cursor:
+        cursor.execute("LOCK TABLE paths IN ACCESS EXCLUSIVE MODE")
+    with pytest.raises(StoreLocked, match="somebody holds a lock of the table"):
+        kept.renew([b"2,5.0\n"], [], snapshot(2))
+    other.close()
+    kept.renew([b"1,0.0\n2,5.0\n"], [], snapshot(3))
+    assert rows(postgres_url) == [(1, 0.0, 1), (2, 5.0, 3)]
 
 
 @pytest.mark.parametrize("took_place", [True, False])

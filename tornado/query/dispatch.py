@@ -299,7 +299,7 @@ class Dispatcher:
         try:
             values: ValuesView = branch.values()
             ending = _ending(group, queries[0].request, branch)
-            ways = self._find_ways([query.request for query in queries], branch)
+            ways = self._ways_of_all(queries, branch)
             if group.is_checked:
                 ending = replace(ending, certificate=self._prove(queries[0].request, branch))
         except WorkerLost:
@@ -316,7 +316,8 @@ class Dispatcher:
         are_lost = False
         for query in queries:
             try:
-                self._end(query, self._answered(query.request, values, shared, ending, ways))
+                own = self._find_ways([query.request], branch) if ways is None else ways
+                self._end(query, self._answered(query.request, values, shared, ending, own))
             except WorkerLost:
                 are_lost = True
             except Exception as error:  # noqa: BLE001  likewise
@@ -326,6 +327,17 @@ class Dispatcher:
             self.in_pool(partial(self._fork_again, group, branch))
         else:
             self._ended(group)
+
+    def _ways_of_all(self, queries: list[Query], branch: BranchView) -> Mapping[int, WayView] | None:
+        """Find the ways of all questions at once; None: they are too many together, or one has none, which is for each alone to know."""
+        try:
+            return self._find_ways([query.request for query in queries], branch)
+        except WorkerLost:
+            raise
+        except Exception:
+            if len(queries) == 1:
+                raise
+            return None
 
     def _fork_again(self, group: QueryGroup, branch: BranchView) -> None:
         """Fork once more, for the queries that still have time: the workers were lost with what the branch had found."""

@@ -32,6 +32,9 @@ ColumnType = Literal["int64", "float64", "string"]
 
 _SNAPSHOTS: Final = "_snapshots"
 _LONGEST_NAME_BYTES: Final = 63  # PostgreSQL cuts off what is longer
+# Temporary tables come before all others of their name: these have one that is longer than that of a table of results may be.
+_CHANGED: Final = Identifier("tornado_loops_rows_that_were_changed_since_the_last_renewal")
+_REMOVED: Final = Identifier("tornado_loops_rows_that_were_removed_since_the_last_renewal")
 _LOCK: Final = 0x7265736C << 32  # beside the lock of a store; below it is the number of the table
 _TYPES: Final = {"int64": "bigint", "float64": "double precision", "string": "text"}
 _STAMP: Final = ("version bigint", "answered_at timestamp with time zone")
@@ -211,7 +214,7 @@ class PostgresResults:
         with self._as_ours("renew the results"):
             with self._connection.cursor() as cursor:
                 cursor.execute("SET LOCAL lock_timeout = '5s'")
-                self._copy(cursor, "changed", changed)
+                self._copy(cursor, _CHANGED, changed)
                 gone = self._remove_others(cursor) if self.is_anew else self._remove(cursor, removed)
                 put = self._put(cursor, of)
                 self._note(cursor, of, put, gone)
@@ -231,6 +234,12 @@ class PostgresResults:
         """Whatever goes wrong, the connection is given up: so nothing is taken for known that may not be there."""
         try:
             yield
+        except psycopg2.errors.LockNotAvailable as error:
+            self.close()
+            raise StoreLocked(
+                f"could not {what} in {self.label}: somebody holds a lock of the table, or of one of its rows",
+                hint="End the transaction that holds it; the next renewal is of all rows.",
+            ) from error
         except psycopg2.Error as error:
             self.close()
             raise meant(error, what, self.label, permission=_PERMISSION) from error
@@ -262,10 +271,8 @@ class PostgresResults:
         self._require_columns(cursor, self._table, columns, key="vertex")
         self._require_columns(cursor, self._snapshots, _OF_SNAPSHOTS, key="number")
         made = SQL(", ".join(columns[:2]))
-        for name in ("changed", "removed"):
-            cursor.execute(
-                SQL("CREATE TEMPORARY TABLE {} ({}) ON COMMIT DELETE ROWS").format(Identifier(name), made)
-            )
+        for name in (_CHANGED, _REMOVED):
+            cursor.execute(SQL("CREATE TEMPORARY TABLE {} ({}) ON COMMIT DELETE ROWS").format(name, made))
 
     def _make(self, cursor: Cursor, name: Identifier, columns: Composed) -> None:
         """Only where it is not there: to look needs no permission to make one."""
@@ -285,66 +292,70 @@ class PostgresResults:
                 hint="Name another table, or drop that one: it is made when it is missing.",
             )
 
-    def _copy(self, cursor: Cursor, name: str, lines: Iterable[bytes | memoryview]) -> None:
+    def _copy(self, cursor: Cursor, name: Identifier, lines: Iterable[bytes | memoryview]) -> None:
         # An empty text is one; any other empty value is NULL.
         texts = SQL(", FORCE_NOT_NULL ({})").format(SQL(", ").join(map(Identifier, self._texts)))
         copy = SQL("COPY pg_temp.{} FROM STDIN WITH (FORMAT csv{})").format(
-            Identifier(name), texts if self._texts else SQL("")
+            name, texts if self._texts else SQL("")
         )
         cursor.copy_expert(copy, io.BytesIO(b"".join(lines)))
 
     def _remove(self, cursor: Cursor, removed: Iterable[bytes | memoryview]) -> int:
-        self._copy(cursor, "removed", removed)
+        self._copy(cursor, _REMOVED, removed)
         if cursor.rowcount == 0:
             return 0
-        cursor.execute("ANALYZE pg_temp.removed")
+        cursor.execute(SQL("ANALYZE pg_temp.{}").format(_REMOVED))
         cursor.execute(
-            SQL("DELETE FROM {} AS old USING pg_temp.removed AS gone WHERE old.vertex = gone.vertex").format(
-                self._table
+            SQL("DELETE FROM {} AS old USING pg_temp.{} AS gone WHERE old.vertex = gone.vertex").format(
+                self._table, _REMOVED
             )
         )
         return cursor.rowcount
 
     def _remove_others(self, cursor: Cursor) -> int:
         """Remove the rows of which no vertex is among all, and take from among these the rows that are there as they are."""
-        cursor.execute("ANALYZE pg_temp.changed")
+        cursor.execute(SQL("ANALYZE pg_temp.{}").format(_CHANGED))
         cursor.execute(
             SQL(
                 "DELETE FROM {} AS old WHERE NOT EXISTS"
-                " (SELECT FROM pg_temp.changed AS new WHERE new.vertex = old.vertex)"
-            ).format(self._table)
+                " (SELECT FROM pg_temp.{} AS new WHERE new.vertex = old.vertex)"
+            ).format(self._table, _CHANGED)
         )
         removed = cursor.rowcount
         cursor.execute(
             SQL(
-                "DELETE FROM pg_temp.changed AS new USING {} AS old"
+                "DELETE FROM pg_temp.{} AS new USING {} AS old"
                 " WHERE new.vertex = old.vertex AND new.value IS NOT DISTINCT FROM old.value"
-            ).format(self._table)
+            ).format(_CHANGED, self._table)
         )
         return removed
 
     def _put(self, cursor: Cursor, of: AnsweredSnapshot) -> int:
         cursor.execute(
             SQL(
-                "INSERT INTO {} SELECT vertex, value, %s, %s FROM pg_temp.changed ON CONFLICT (vertex) DO UPDATE"
+                "INSERT INTO {} SELECT vertex, value, %s, %s FROM pg_temp.{} ON CONFLICT (vertex) DO UPDATE"
                 " SET value = excluded.value, version = excluded.version, answered_at = excluded.answered_at"
-            ).format(self._table),
+            ).format(_beside_parameters(cursor, self._table), _CHANGED),
             (of.version, of.answered_at),
         )
         return cursor.rowcount
 
     def _note(self, cursor: Cursor, of: AnsweredSnapshot, changed: int, removed: int) -> None:
+        snapshots = _beside_parameters(cursor, self._snapshots)
         cursor.execute(
             SQL(
                 "INSERT INTO {} (version, answered_at, loop, stream, offsets, certificate, vertices, changed, removed)"
                 " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING number"
-            ).format(self._snapshots),
+            ).format(snapshots),
             (
                 *(of.version, of.answered_at, of.loop, of.stream, of.offsets, of.certificate),
                 *(of.vertices, changed, removed),
             ),
         )
         newest = cursor.fetchall()[0][0]
-        cursor.execute(
-            SQL("DELETE FROM {} WHERE number <= %s").format(self._snapshots), (newest - KEPT_SNAPSHOTS,)
-        )
+        cursor.execute(SQL("DELETE FROM {} WHERE number <= %s").format(snapshots), (newest - KEPT_SNAPSHOTS,))
+
+
+def _beside_parameters(cursor: Cursor, name: Identifier) -> SQL:
+    """A name as it stands in a statement with parameters, which begin with a percent sign."""
+    return SQL(name.as_string(cursor).replace("%", "%%"))

@@ -3,6 +3,7 @@
 import numba as nb
 import numpy as np
 
+HAS_LABELS = True
 _ROW = 8  # numbers from the value of a row to that of the next one
 
 

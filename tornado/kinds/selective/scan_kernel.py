@@ -72,7 +72,7 @@ from .loop_columns import (
 )
 from .queue_kernel import note_history, outbox_is_full, send, send_all
 from .stand_in import WORST, better, offer
-from .value_kernel import change, put_row_value, put_value, row_value_at, size_of, value_at
+from .value_kernel import HAS_LABELS, change, put_row_value, put_value, row_value_at, size_of, value_at
 from .vertex_kernel import (
     consider,
     consider_input,
@@ -80,6 +80,7 @@ from .vertex_kernel import (
     mark_clean,
     raise_reached,
     recheck,
+    recheck_if_left,
     set_cursor,
     touch,
 )
@@ -130,6 +131,8 @@ def visit_commit(session, loop, producer, entry, iteration, consumer, weight, bo
     if better(candidate, row_value_at(loop.candidate, consumer)):
         raise_reached(loop, consumer, iteration)
         consider(session, loop, consumer, producer, candidate, producer_value)
+    else:
+        recheck_if_left(loop, consumer, producer, candidate)
 
 
 @nb.njit(cache=True)
@@ -176,6 +179,8 @@ def offer_along(graph, session, loop, producer, iteration, first, stop, latest):
                     loop.counters[OVERTAKEN] += 1
             if takes:
                 consider(session, loop, consumer, producer, candidate, producer_value)
+            elif HAS_LABELS and consumer != producer:
+                recheck_if_left(loop, consumer, producer, candidate)
 
 
 @nb.njit(cache=True)

@@ -42,6 +42,7 @@ from .loop_columns import (
     NEXT_WAVE,
     NO_PARENT,
     OWN,
+    RECHECKS,
     REGATHER,
     ROUND,
     ROUND_ITERATION,
@@ -70,7 +71,7 @@ from .scan_kernel import (
     settle,
 )
 from .stand_in import WORST, better, initial, priority
-from .value_kernel import put_row_value, put_value, row_value_at, value_at
+from .value_kernel import HAS_LABELS, put_row_value, put_value, row_value_at, value_at
 from .vertex_kernel import enqueue, mark_dirty, raise_reached, recheck, set_cursor, touch
 
 _STEP_COST = 8  # fuel for what a step costs beside its edges
@@ -284,6 +285,8 @@ def advance_freely(graph, session, loop, parameters, fuel):
             offer_to_all(graph, session, loop, row, iteration)
             loop.counters[EDGES_VISITED] += length
             fuel -= length + _STEP_COST
+            if HAS_LABELS and loop.counters[RECHECKS] > 0:
+                break
     return np.int64(0)
 
 

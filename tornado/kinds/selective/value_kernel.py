@@ -6,6 +6,10 @@ only.
 
 import numba as nb
 
+HAS_LABELS = (
+    False  # whether a value has a second number, which rounding of the first can bring into another order
+)
+
 
 @nb.njit(cache=True)
 def row_value_at(column, row):

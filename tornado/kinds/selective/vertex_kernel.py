@@ -19,6 +19,7 @@ from .loop_columns import (
     FLOOR,
     HEAP,
     MARKED,
+    NEXT_WAVE,
     NO_PARENT,
     OWN,
     QUEUE_SLACK,
@@ -32,7 +33,7 @@ from .loop_columns import (
 )
 from .queue_kernel import count_pending, discount_pending, push_heap
 from .stand_in import WORST, better, initial, offer, priority
-from .value_kernel import put_row_value, row_value_at, value_at
+from .value_kernel import HAS_LABELS, put_row_value, row_value_at, value_at
 
 
 @nb.njit(cache=True)
@@ -218,6 +219,19 @@ def recheck(loop, row, wave):
     loop.recheck_row[loop.counters[RECHECKS]] = row
     loop.recheck_wave[loop.counters[RECHECKS]] = wave
     loop.counters[RECHECKS] += 1
+
+
+@nb.njit(cache=True)
+def recheck_if_left(loop, row, producer, candidate):
+    """Queue a vertex whose parent got better and offers something worse than before, by what does not count first.
+
+    The sum of a lesser length may be rounded to what it was, and come with another facility: what the vertex has is offered by nobody
+    any more. Of edges beside each other the others are not meant, whose sums are another number.
+    """
+    if HAS_LABELS and loop.parent[row] == producer:
+        current = row_value_at(loop.candidate, row)
+        if better(current, candidate) and priority(current) == priority(candidate):
+            recheck(loop, row, loop.counters[NEXT_WAVE])
 
 
 @nb.njit(cache=True)
