@@ -1,5 +1,8 @@
 """The nearest of some facilities against networkx: how far it is, and which, while edges come and go."""
 
+import heapq
+import random
+
 import httpx
 import networkx as nx
 import pytest
@@ -7,8 +10,11 @@ import pytest
 import tornado
 from apps.nearest_facility import NearestFacility
 from tests.apps.test_selective_apps import graph_of
+from tornado.config import AUTO_DELAY_BOUND
 from tornado.errors import InvalidArgument
 from tornado.loops import Master
+from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import INSERT, REMOVE
 from tornado.testing import EdgeHistory, mixed, random_multigraph
 
 TIMEOUT_S = 120.0
@@ -46,6 +52,79 @@ def test_distance_and_facility_are_right_at_every_prefix(workers):
                 found = (way.value, int(way.vertices[0])) if way.is_reached else None
                 assert found == expected.get(vertex), (first, vertex)
             branch.release()
+
+
+def rounded_streets(side, seed):
+    """Streets both ways on a square, whose lengths are no sums of others to the bit; in random order."""
+    chance = random.Random(seed)
+    places = [(x, y) for x in range(side) for y in range(side)]
+    ends = [((x, y), (x + dx, y + dy)) for x, y in places for dx, dy in ((0, 1), (1, 0))]
+    ends = [(a, b) for a, b in ends if max(b) < side]
+    streets = [(a[0] * side + a[1], b[0] * side + b[1]) for a, b in ends]
+    streets = [(*one, chance.choice([0.1, 0.2, 0.3, 0.7])) for a, b in streets for one in ((a, b), (b, a))]
+    chance.shuffle(streets)
+    return streets
+
+
+def nearest_by_search(streets, facilities):
+    """Dijkstra over pairs of length and facility, the least first."""
+    out, found = {}, {}
+    for source, target, weight in streets:
+        out.setdefault(source, []).append((target, weight))
+    heap = [(0.0, facility, facility) for facility in facilities]
+    while heap:
+        length, facility, vertex = heapq.heappop(heap)
+        if vertex not in found:
+            found[vertex] = length, float(facility)
+            for target, weight in out.get(vertex, ()):
+                heapq.heappush(heap, (length + weight, facility, target))
+    return found
+
+
+@pytest.mark.parametrize("delay_bound", [AUTO_DELAY_BOUND, None, 1, 2, 64])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_of_sums_that_are_rounded_alike_the_facility_is_that_of_the_way(workers, delay_bound):
+    streets, chance = rounded_streets(16, seed=5), random.Random(6)
+    facilities = tuple(chance.sample(range(256), 20))
+    there, came = [], 0
+    with Master(workers=workers) as master:
+        loop = master.start(NearestFacility(facilities=facilities), "nearest", delay_bound)
+        for turn in range(12):
+            arriving = streets[turn * 120 : (turn + 1) * 120] if turn < 8 else []
+            leaving = [] if turn < 4 else [there.pop(chance.randrange(len(there))) for _ in range(25)]
+            there += arriving
+            records = [(*one, INSERT) for one in arriving] + [(*one, REMOVE) for one in leaving]
+            came += len(records)
+            source, target, weight, op = zip(*records, strict=True)
+            loop.admit(EdgeBatch.of(source, target, weight, op=op), "stream", came)
+            branch = loop.fork(reads_ways=True)
+            assert branch.wait(TIMEOUT_S)
+            values, expected = branch.values(), nearest_by_search(there, facilities)
+            ids, lengths = values.arrays()
+            reached = values.reached(lengths)
+            seconds = values.seconds(ids)
+            found = zip(
+                ids[reached].tolist(), lengths[reached].tolist(), seconds[reached].tolist(), strict=True
+            )
+            assert {vertex: (length, facility) for vertex, length, facility in found} == {
+                vertex: pair for vertex, pair in expected.items() if vertex in set(ids.tolist())
+            }
+            for vertex, way in branch.ways(ids[reached].tolist()).items():
+                assert way.vertices[0] == expected[vertex][1]
+            branch.release()
+
+
+def test_a_parent_that_comes_nearer_takes_its_facility_along_where_the_sum_stays():
+    with tornado.open("memory:", workers=1) as session:
+        loop = session.start(NearestFacility(facilities=(1, 2)))
+        loop.insert([1, 10, 11], [10, 11, 12], [0.1, 0.2, 1.0])
+        assert loop.query(vertices=[12]).table("facilities").to_pylist() == [
+            {"vertex": 12, "value": 1.3, "facility": 1}
+        ]
+        loop.insert([2], [11], [0.3])
+        answer = loop.query(vertices=[12], paths=[12])
+        assert answer.table("facilities").to_pylist() == [{"vertex": 12, "value": 1.3, "facility": 2}]
+        assert answer.paths[0]["vertices"] == [2, 11, 12]
 
 
 def test_another_set_of_facilities_is_another_question_and_ids_may_be_strings():
