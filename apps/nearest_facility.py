@@ -15,7 +15,8 @@ class NearestFacility(SelectiveProgram):
     """The length of the shortest path to every vertex from the nearest of the `facilities`; weights are at least 0.
 
     A value is a pair: the length, and the facility that the path begins at. Of several that are as near it is always the one with the
-    least id, whatever came first. Answers show the length; their table `facilities` has both, `vertex,value,facility`.
+    least id, whatever came first; lengths that are rounded to the same number are as near, and each vertex of a path has the facility of
+    the one before it. Answers show the length; their table `facilities` has both, `vertex,value,facility`.
 
     Parameters
     ----------
@@ -69,4 +70,4 @@ class NearestFacility(SelectiveProgram):
 
     def checker(self) -> PathsCheck:
         """By a walk over edges that bring what is there, none of which may bring more."""
-        return PathsCheck(self.facilities, "shortest")
+        return PathsCheck(self.facilities, "shortest", names_sources=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, permutations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,6 +70,59 @@ def test_paths_are_accepted_if_and_only_if_they_are_right(rule, sources, edges, 
     fault = check.check(answer_of(shown), pages).fault
     wrong = [vertex for vertex in VERTICES if shown[vertex] != right[vertex]]
     assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+
+
+def right_sources(sources, edges):
+    """Of each vertex the least pair of length and source that an edge brings from one that has its own."""
+    best = {vertex: (0.0, vertex) if vertex in sources else None for vertex in VERTICES}
+    for _ in range(len(VERTICES) ** 2):
+        lengths = {vertex: None if pair is None else pair[0] for vertex, pair in best.items()}
+        least = {vertex: 0.0 if vertex in sources else math.inf for vertex in VERTICES}
+        for source, target, weight in edges:
+            if lengths[source] is not None:
+                least[target] = min(least[target], lengths[source] + weight)
+        brought = {vertex: [(0.0, vertex)] if vertex in sources else [] for vertex in VERTICES}
+        for source, target, weight in edges:
+            if best[source] is not None:
+                brought[target].append((best[source][0] + weight, best[source][1]))
+        best = {
+            vertex: min((pair for pair in pairs if pair[0] == least[vertex] < math.inf), default=None)
+            for vertex, pairs in brought.items()
+        }
+    return best
+
+
+@settings(deadline=None, max_examples=500)
+@given(
+    sources=st.sets(st.sampled_from(VERTICES), max_size=3),
+    edges=st.lists(
+        st.tuples(
+            st.sampled_from(VERTICES),
+            st.sampled_from(VERTICES),
+            st.sampled_from([0.0, 1e-20, 0.1, 0.2, 0.3, 0.1 + 0.2, 1.0, 1e308]),
+        ),
+        max_size=14,
+    ),
+    takes_any=st.booleans(),
+    data=st.data(),
+)
+def test_sources_are_accepted_if_and_only_if_they_are_right(sources, edges, takes_any, data):
+    right = right_sources(sources, edges)
+    check = PathsCheck(tuple(sources), names_sources=True, takes_any_source=takes_any)
+    answer = answer_of({vertex: None if pair is None else pair[0] for vertex, pair in right.items()})
+    own = np.array(
+        [math.nan if right[vertex] is None else right[vertex][1] for vertex in answer.ids.tolist()]
+    )
+    assert check.check(replace(answer, beside=own), [edges_of(*edges)]).fault is None
+    claimed = np.array([data.draw(st.sampled_from([one, *VERTICES, math.nan])) for one in own.tolist()])
+    fault = check.check(replace(answer, beside=claimed), [edges_of(*edges)]).fault
+    is_other = (claimed != own) & ~np.isnan(own)
+    if not takes_any:
+        wrong = answer.ids[is_other].tolist()
+        assert (None if fault is None else fault.vertex) == (wrong[0] if wrong else None)
+    elif fault is not None:
+        assert is_other.any()
+    assert check.check(answer, [edges_of(*edges)]).method.endswith("not looked at which source that is")
 
 
 @pytest.mark.soak

@@ -394,3 +394,40 @@ def test_of_a_wrong_answer_nothing_is_written_and_the_exit_code_is_1(somewhere, 
 def test_a_check_without_a_result_is_wrong_usage(capsys):
     assert main(["run", "sssp", "--source", "1", "--edges", "edges.csv", "--check"]) == 2
     assert "--output" in capsys.readouterr().err
+
+
+def test_the_facility_of_a_result_is_verified_and_one_without_has_its_lengths_verified_alone(
+    somewhere, capsys
+):
+    # 3 is as far from 1 over 2 as from 7 by rounding: its facility is that of the way, the lesser of those that are as near.
+    (somewhere / "edges.csv").write_text("1,2,0.1\n2,3,0.2\n3,4,1.0\n7,3,0.3\n7,5,2\n1,5,2\n")
+    (somewhere / "alone.txt").write_text("10\n")
+    told = {1: "0.0,1", 2: "0.1,1", 3: "0.3,7", 4: "1.3,7", 5: "2.0,1", 7: "0.0,7", 10: ","}
+
+    def checked(rows, header="vertex,value,facility", *arguments, facilities="7,1"):
+        (somewhere / "result.csv").write_text(csv_of(rows, header))
+        options = ["--facilities", facilities, *arguments]
+        return check(capsys, "result.csv", *options, app="nearest_facility", source=None)
+
+    code, out, _ = checked(told)
+    assert (code, "it is which source that is" in out) == (0, True)
+    for vertex, wrong, said in (
+        (4, "1.3,1", "vertex 4 has its value from 1, but it comes from 7"),
+        (5, "2.0,7", "vertex 5 has its value from 7, but it comes from 1"),
+        (4, "1.3,777", "vertex 4 has its value from 777, but it comes from 7"),
+        (2, "0.1,", "vertex 2 has a value without a source, but it comes from 1"),
+        (
+            3,
+            "0.30000000000000004,1",
+            "vertex 3 has 0.30000000000000004, but the length of the shortest path is 0.3",
+        ),
+    ):
+        code, out, err = checked(told | {vertex: wrong})
+        assert (code, said in out + err) == (1, True), out + err
+    lengths = {vertex: row.partition(",")[0] for vertex, row in told.items()}
+    code, out, _ = checked(lengths, "vertex,value")
+    assert (code, "not looked at which source that is" in out) == (0, True)
+    # Of strings any that is as near will do.
+    for facility, expected in (("7", 0), ("1", 0), ("2", 1)):
+        code, out, err = checked(told | {5: f"2.0,{facility}"}, "vertex,value,facility", "--ids", "string")
+        assert code == expected, out + err

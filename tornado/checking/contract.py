@@ -61,6 +61,8 @@ class AnswerToCheck:
         How far the values say that they may be from the right ones; 0 where they are said to be exact.
     is_undirected
         Whether every edge is there in both directions, and both are one.
+    beside
+        float64[n]: the second number of each value, where values are pairs of which the first is shown; of no meaning where none is.
     """
 
     ids: Ids
@@ -68,6 +70,7 @@ class AnswerToCheck:
     reached: NDArray[np.bool_]
     bound: float = 0.0
     is_undirected: bool = False
+    beside: NDArray[np.float64] | None = None
 
 
 class Fault(NamedTuple):

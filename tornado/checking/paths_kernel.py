@@ -37,19 +37,28 @@ def better(rule: int, value: float, other: float) -> bool:
 def look_at_edges(
     rule: int,
     values: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    takes_any: bool,  # noqa: FBT001
     sources: NDArray[np.int32],
     targets: NDArray[np.int32],
     weights: NDArray[np.float64],
     founded: NDArray[np.bool_],
 ) -> bool:
-    """Note the vertices whose value an edge brings from a better one; return whether an edge brings a better value."""
+    """Note the vertices whose value an edge brings from a better one; return whether an edge brings a better value.
+
+    Of equal values the one with the lesser label is better, unless any label will do.
+    """
     improves = False
     for e in range(len(sources)):
         value, there = values[sources[e]], values[targets[e]]
         brought = longer(rule, value, weights[e])
         if brought == there:
-            if better(rule, value, there):
-                founded[targets[e]] = True
+            label, has = labels[sources[e]], labels[targets[e]]
+            if label == has:
+                if better(rule, value, there):
+                    founded[targets[e]] = True
+            elif not takes_any and not label > has:
+                improves = True
         elif not better(rule, there, brought):  # so that what is no number does not pass
             improves = True
     return improves
@@ -59,6 +68,7 @@ def look_at_edges(
 def count_level_edges(
     rule: int,
     values: NDArray[np.float64],
+    labels: NDArray[np.float64],
     sources: NDArray[np.int32],
     targets: NDArray[np.int32],
     weights: NDArray[np.float64],
@@ -68,7 +78,8 @@ def count_level_edges(
     """Count, behind the place of each source, the edges that bring its value unchanged to a vertex that lacks support."""
     for e in range(len(sources)):
         u, v = sources[e], targets[e]
-        if not founded[v] and values[u] == values[v] and longer(rule, values[u], weights[e]) == values[v]:
+        is_level = values[u] == values[v] and labels[u] == labels[v]
+        if not founded[v] and is_level and longer(rule, values[u], weights[e]) == values[v]:
             offsets[u + 1] += 1
 
 
@@ -76,6 +87,7 @@ def count_level_edges(
 def place_level_edges(
     rule: int,
     values: NDArray[np.float64],
+    labels: NDArray[np.float64],
     sources: NDArray[np.int32],
     targets: NDArray[np.int32],
     weights: NDArray[np.float64],
@@ -86,7 +98,8 @@ def place_level_edges(
     """Write the ends of those edges, by source."""
     for e in range(len(sources)):
         u, v = sources[e], targets[e]
-        if not founded[v] and values[u] == values[v] and longer(rule, values[u], weights[e]) == values[v]:
+        is_level = values[u] == values[v] and labels[u] == labels[v]
+        if not founded[v] and is_level and longer(rule, values[u], weights[e]) == values[v]:
             heads[following[u]] = v
             following[u] += 1
 
@@ -149,19 +162,24 @@ def search(
     heads: NDArray[np.int32],
     lengths: NDArray[np.float64],
     best: NDArray[np.float64],
+    labels: NDArray[np.float64],
 ) -> None:
-    """Write the best value of each vertex over what is worst: Dijkstra's search, best first."""
+    """Write the best value of each vertex over what is worst, and the least label that comes with it: Dijkstra's search, best first.
+
+    Of `labels` those of the starts are there.
+    """
     sign = -1.0 if rule == NARROWEST else 1.0
-    heap = [(sign * begin, np.int32(start)) for start in starts]
+    heap = [(sign * begin, labels[start], np.int32(start)) for start in starts]
+    heapq.heapify(heap)
     for start in starts:
         best[start] = begin
     while len(heap) > 0:
-        key, u = heapq.heappop(heap)
-        if sign * key != best[u]:
+        key, label, u = heapq.heappop(heap)
+        if sign * key != best[u] or label != labels[u]:
             continue  # found better since
         for at in range(offsets[u], offsets[u + 1]):
             v = heads[at]
             brought = longer(rule, best[u], lengths[at])
-            if better(rule, brought, best[v]):
-                best[v] = brought
-                heapq.heappush(heap, (sign * brought, v))
+            if better(rule, brought, best[v]) or (brought == best[v] and label < labels[v]):
+                best[v], labels[v] = brought, label
+                heapq.heappush(heap, (sign * brought, label, v))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..checking import AnswerToCheck, ComponentsCheck, Fault, LabelsCheck, Verdict
+from ..checking import AnswerToCheck, ComponentsCheck, Fault, LabelsCheck, PathsCheck, Verdict
 from ..errors import InvalidArgument, NotSupported
 from ..ingest.interner import Interner
 from ..ingest.layout import TextFormat
@@ -21,7 +21,7 @@ from ..query.parameters import with_interned_vertices
 from ..query.proofs import require_checker, vertex_called
 from ..value_types import INT64, dtype_of
 from .graph_of_files import GraphOfFiles, read_graph
-from .result_file import CheckedFile, read_result
+from .result_file import CheckedFile, read_columns, read_header, read_result
 
 
 def check_files(
@@ -48,8 +48,11 @@ def check_files(
     if interner is not None:
         program = with_interned_vertices(program, interner)
     checker = require_checker(program)
+    # Of strings a file does not tell which came in first.
     if isinstance(checker, ComponentsCheck) and interner is not None:
-        checker = replace(checker, takes_any_member=True)  # which of them came in first a file does not tell
+        checker = replace(checker, takes_any_member=True)
+    if isinstance(checker, PathsCheck) and interner is not None:
+        checker = replace(checker, takes_any_source=True)
     if isinstance(checker, LabelsCheck) and interner is not None:
         raise NotSupported(
             "of labels that most neighbours have, the least counts; which of two strings came in first a file does not tell",
@@ -90,7 +93,24 @@ def _answer(program: VertexProgram, path: str, interner: Interner | None) -> Ans
         labels = np.zeros(len(value), np.int64)
         labels[reached] = _numbers(value.drop_null(), interner)
         return AnswerToCheck(ids, labels, reached)
-    return AnswerToCheck(ids, value.fill_null(0).to_numpy(zero_copy_only=False), reached)
+    return AnswerToCheck(
+        ids,
+        value.fill_null(0).to_numpy(zero_copy_only=False),
+        reached,
+        beside=_beside(program, path, interner),
+    )
+
+
+def _beside(program: VertexProgram, path: str, interner: Interner | None) -> NDArray[np.float64] | None:
+    """Read what the table of a program has beside values, where the result is that table; what is empty is no number."""
+    table = getattr(program, "beside", None)
+    if table is None or table[1] not in read_header(path):
+        return None
+    (names,) = read_columns(path, {table[1]: pa.int64() if interner is None else pa.string()})
+    numbers = np.full(len(names), np.nan)
+    is_there = ~np.asarray(names.is_null())
+    numbers[is_there] = _numbers(names.drop_null(), interner)
+    return numbers
 
 
 def _numbers(names: pa.Array, interner: Interner | None) -> NDArray[np.int64]:

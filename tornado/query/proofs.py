@@ -108,7 +108,9 @@ def proved(
     # What is no number was not reached as far as answers show it; to the checker it is wrong.
     reached = reached_of(shown, values.worst) | np.isnan(shown)
     bound = float(certificate.get("bound", 0.0))
-    answer = AnswerToCheck(ids, shown, reached, bound, branch.is_undirected)
+    has_beside = getattr(branch.program, "beside", None) is not None
+    beside = values.seconds(ids).astype(np.float64) if has_beside else None
+    answer = AnswerToCheck(ids, shown, reached, bound, branch.is_undirected, beside)
     verdict = require_checker(branch.program).check(answer, branch.edges())
     if verdict.fault is not None:
         called = partial(vertex_called, codec=codec)

@@ -18,7 +18,8 @@ class SelectiveProgram(VertexProgram):
     The four functions are compiled: they may use their arguments, numbers of their module, ``np`` and ``math``. Parameters are
     numbers, or tuples of whole numbers, which `initial` gets as int64 arrays. Laws:
     `better` is a strict total order of values; ``offer(v, w)`` is never better than ``v`` (*monotone*), and a better value
-    never makes a worse offer (*isotone*). Then the fixed point is unique, whatever the order of updates.
+    never makes a worse offer (*isotone*). Then the fixed point is unique, whatever the order of updates. Of pairs the second law may fail
+    where the first number is the priority and rounding makes two of them one: a vertex has the least of what its neighbours offer, still.
 
     Attributes
     ----------
