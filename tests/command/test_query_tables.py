@@ -52,7 +52,8 @@ def test_values_are_printed_where_vertices_or_the_best_are_asked_for(tornado, ur
     ("words", "said"),
     [
         (["--table", "centroids"], "--table is 'centroids', but the tables of loop line are: coefficients, values"),
-        (["--table", "coefficients", "--top", "1"], "--vertices and --top select values"),
+        (["--paths", "1", "--top", "1"], "--paths prints ways, and --vertices and --top print values"),
+        (["--table", "coefficients", "--top", "1"], "--vertices, --top and --paths select values"),
     ],
 )  # fmt: skip
 def test_tables_that_are_not_there_are_wrong_usage(tornado, url, words, said):

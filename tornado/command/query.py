@@ -95,6 +95,11 @@ def query_command(
     with ServiceClient(url, token) as client:
         entry = _choose_loop(client, loop)
         selects = any(asked is not None for asked in (vertices, top, paths))
+        if paths is not None and (vertices is not None or top is not None) and not as_json:
+            raise InvalidArgument(
+                "--paths prints ways, and --vertices and --top print values",
+                hint="Ask twice; or with --json, where both stand in the answer.",
+            )
         read = TableToRead.of(entry, table, selects=selects)
         question: Document = {
             "loop": entry["name"],
@@ -161,7 +166,7 @@ class TableToRead:
             )
         if table not in (None, VALUES) and selects:
             raise InvalidArgument(
-                f"--vertices and --top select values, and --table {table} is of something else",
+                f"--vertices, --top and --paths select values, and --table {table} is of something else",
                 hint="Leave one of them out.",
             )
         read = table or (VALUES if selects and VALUES in tables else first)
