@@ -1,7 +1,11 @@
 """A file of which records are in is the one that was read, or is refused."""
 
 import gzip
+import hashlib
+import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tornado.errors import InvalidArgument, StoreCorrupt
@@ -136,15 +140,57 @@ def test_a_large_file_that_is_shorter_for_a_while_is_refused_and_known_as_it_was
     recognise(text[:-2], 0)  # nothing of it is in
 
 
-def test_rows_of_tables_and_packed_lines_may_end_anywhere(recognise, path, tmp_path):
+def test_packed_lines_may_end_anywhere(recognise):
     recognise(gzip.compress(b"1,2\n3,4", mtime=0), 0)
     recognise(gzip.compress(b"1,2\n3,45\n", mtime=0), 2)
-    store, table = MemoryStore(), tmp_path / "points.arrow"
-    for rows in (b"rows", b"rows and more"):
-        table.write_bytes(rows)
-        source = PointFile(table, Points(features=1))
-        KnownFiles(store, "roads").recognise(source, 2)
+
+
+def table_of(rows, *, first=0.0):
+    return pa.table({"x": [first, *map(float, range(1, rows))], "label": [row % 2 for row in range(rows)]})
+
+
+def recognised(store, path, offset):
+    source = PointFile(path, Points(features=1))
+    try:
+        KnownFiles(store, "roads").recognise(source, offset)
+    finally:
         source.close()
+
+
+@pytest.mark.parametrize("name", ["points.parquet", "points.arrow", "points.parquet.gz"])
+def test_a_small_table_that_is_written_anew_and_longer_is_the_same_one(tmp_path, name):
+    def write(table, rows_a_group):
+        plain = tmp_path / name.removesuffix(".gz")
+        if "parquet" in name:
+            pq.write_table(table, plain, row_group_size=rows_a_group)
+        else:
+            with pa.ipc.new_file(str(plain), table.schema) as file:
+                file.write_table(table, max_chunksize=rows_a_group)
+        if name.endswith(".gz"):
+            (tmp_path / name).write_bytes(gzip.compress(plain.read_bytes()))
+
+    store, path = MemoryStore(), tmp_path / name
+    write(table_of(100), 100)
+    recognised(store, path, 0)
+    for rows, rows_a_group in ((160, 100), (160, 7), (100_000, 100_000)):
+        write(table_of(rows), rows_a_group)
+        recognised(store, path, 100)
+    for table in (table_of(200_000, first=9.0), table_of(99)):
+        write(table, 100)
+        with pytest.raises(InvalidArgument, match=f"does not begin as the file {name} did"):
+            recognised(store, path, 100)
+
+
+def test_a_table_that_an_older_version_has_read_is_known_by_its_bytes_once_more(tmp_path):
+    store, path = MemoryStore(), tmp_path / "points.parquet"
+    pq.write_table(table_of(100), path)
+    head = path.read_bytes()
+    entry = json.dumps({"size_bytes": len(head), "digest": hashlib.sha256(head).hexdigest()}).encode()
+    store.write("roads/files", 0, {hashlib.sha256(b"points.parquet").digest(): entry})
+    recognised(store, path, 100)
+    pq.write_table(table_of(160), path)
+    recognised(store, path, 100)
+    assert store.read("roads/files", hashlib.sha256(b"points.parquet").digest(), 0) != entry
 
 
 def test_a_damaged_archive_is_left_to_its_reader(recognise):

@@ -36,7 +36,7 @@ class _KnownFile(NamedTuple):
     Attributes
     ----------
     size_bytes, digest
-        Of its beginning, unpacked.
+        Of its beginning, unpacked: of its text, or of its first rows (`is_of_rows`), which stay where a table is written anew, and longer.
     ended_at
         How many bytes it had when it was opened; 0 where it is packed, or its records are not lines.
     is_cut
@@ -47,6 +47,7 @@ class _KnownFile(NamedTuple):
     digest: str
     ended_at: int = 0
     is_cut: bool = False
+    is_of_rows: bool = False
 
 
 class KnownFiles:
@@ -77,8 +78,8 @@ class KnownFiles:
         InvalidArgument
             When it is another file than the one that was read.
         """
-        head = _head(source.path)
-        now = _KnownFile(len(head), _digest(head), *_end(source))
+        head = _head(source.path) if source.has_lines else _first_rows(source)
+        now = _KnownFile(len(head), _digest(head), *_end(source), is_of_rows=not source.has_lines)
         known = self._entry(source.name) if offset else None
         if known == _PIPE:
             raise InvalidArgument(
@@ -88,6 +89,8 @@ class KnownFiles:
             )
         if known is not None:
             before = _parsed(known, self._line)
+            if now.is_of_rows and not before.is_of_rows:
+                head = _head(source.path)  # as tables were known once
             if _digest(head[: before.size_bytes]) != before.digest or len(head) < before.size_bytes:
                 raise InvalidArgument(
                     f"{source.path} does not begin as the file {source.name} did, of which {offset:,} records are in already",
@@ -194,6 +197,14 @@ def _line_around(path: Path, place: int) -> tuple[bytes, bytes]:
     return read.rpartition(b"\n")[2], more.partition(b"\n")[0].removesuffix(b"\r")
 
 
+def _first_rows(source: RecordFile[Any]) -> bytes:
+    """What a table begins with; one that is broken is the reader's to report."""
+    try:
+        return source.first_rows(HEAD_BYTES)
+    except (SourceBroken, ValueError):  # or has what Python has no value for
+        return b""
+
+
 def _digest(head: bytes) -> str:
     return hashlib.sha256(head).hexdigest()
 
@@ -202,6 +213,7 @@ def _parsed(entry: bytes, line: str) -> _KnownFile:
     try:
         found = json.loads(entry)
         ended_at, is_cut = int(found.get("ended_at", 0)), bool(found.get("is_cut", False))
-        return _KnownFile(int(found["size_bytes"]), str(found["digest"]), ended_at, is_cut)
+        is_of_rows = bool(found.get("is_of_rows", False))
+        return _KnownFile(int(found["size_bytes"]), str(found["digest"]), ended_at, is_cut, is_of_rows)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreCorrupt(f"{line} has an entry that is none: {error!r}") from error

@@ -49,6 +49,7 @@ _TABLES: Final = frozenset({".parquet", ".arrow", ".feather"})
 _ARROW_FILE: Final = b"ARROW1"
 _PARQUET_FILE: Final = b"PAR1"
 _HEADER_BYTES: Final = 1 << 16
+_ROWS_AT_ONCE: Final = 1 << 6  # of what a table begins with
 
 
 class _Part(NamedTuple):
@@ -99,6 +100,15 @@ class PointFile(RecordFile[ParsedPoints]):
     def has_lines(self) -> bool:
         """Whether each record is a line of text."""
         return _kind(self.path) not in _TABLES
+
+    def first_rows(self, size_bytes: int) -> bytes:
+        """See `RecordFile.first_rows`; how rows are stored, and in what groups, makes no difference."""
+        text = b""
+        for part in _tables(self.path, self.name, most_rows=_ROWS_AT_ONCE):
+            text += b"".join(f"{row}\n".encode() for row in part.table.to_pylist())
+            if len(text) >= size_bytes:
+                break
+        return text[:size_bytes]
 
     def _parsed(self, reader: Reader, skip_records: int) -> Iterator[ParsedPoints]:
         kind = _kind(self.path)

@@ -145,6 +145,16 @@ class RecordFile(ABC, Generic[ParsedT]):
             # Here and not in close(): another thread may be inside read().
             file.close()
 
+    def first_rows(self, size_bytes: int) -> bytes:
+        """What the records of a file without lines begin with, as text, about so much: the same for as long as the first ones stay.
+
+        Raises
+        ------
+        SourceBroken
+            It cannot be read.
+        """
+        raise NotImplementedError
+
     def has_more(self, offset: int, size_bytes: int) -> bool:
         """Whether the first so many bytes of the file have records behind an offset.
 
