@@ -117,6 +117,8 @@ def visit_commit(session, loop, producer, entry, iteration, consumer, weight, bo
     if entry >= 0:
         if born > session.born[entry]:  # inserted after the PREPARE: the edge joins now, as an input
             consider_input(session, loop, consumer, producer, weight)
+            if session.record[consumer] == 0:
+                recheck_if_left(loop, consumer, producer, offer(row_value_at(loop.value, producer), weight))
             return
         leave_prepare_list(session, consumer)
     if must_hold(session, loop, consumer, iteration):
