@@ -170,16 +170,16 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         received = self._receive()
         finished = self._advance()
         self._flush()
-        self._advance_waves(moves_on=False)
-        if (
-            self.waves is not None
-            and self.waves.token is not None
-            and received
-            and self.has_no_invalidations()
-        ):
-            self.waves.advance_token(None)
+        # Of pairs a commit may begin a wave as well (`recheck_if_left`), so tokens move on in place of being dropped.
+        waves, begins_waves = self.waves, self.kernel.HAS_LABELS
+        self._advance_waves(moves_on=begins_waves and received)
+        is_last = received and not begins_waves and self.has_no_invalidations()
+        if waves is not None and waves.token is not None and is_last:
+            waves.advance_token(None)
         self._flush()
-        waves_open = self.waves is not None and self.waves.frontier() is not None
+        waves_open = waves is not None and waves.frontier() is not None
+        if waves is not None and begins_waves:
+            waves_open = not waves.are_at_rest()
         unsettled = bool(self.state.counters[names.MARKS]) or not self.is_drained()
         self._move_token(stays=waves_open or unsettled or bool(self._arrived))
         if not finished or (unsettled and self.workers == 1):

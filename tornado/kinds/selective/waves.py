@@ -19,6 +19,7 @@ class WaveProgress:
     """
 
     def __init__(self, workers: int) -> None:
+        self._workers = workers
         self._counts = {1: workers}
         self._unsent: dict[int, int] = {}
         self.token: int | None = 1
@@ -42,6 +43,10 @@ class WaveProgress:
     def frontier(self) -> int | None:
         """The least wave that may not have ended, or None when none ever will begin."""
         return min((wave for wave, count in self._counts.items() if count > 0), default=None)
+
+    def are_at_rest(self) -> bool:
+        """Whether no wave is under way: all tokens are dropped, or at the same wave with no bundle beside them."""
+        return self._counts == ({} if self.token is None else {self.token: self._workers})
 
     def beyond_token(self) -> bool:
         """Whether somebody is in a later wave than this worker's token."""
