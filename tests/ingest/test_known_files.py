@@ -181,6 +181,20 @@ def test_a_small_table_that_is_written_anew_and_longer_is_the_same_one(tmp_path,
             recognised(store, path, 100)
 
 
+def test_of_a_table_no_more_is_looked_at_than_what_it_begins_with(tmp_path):
+    path = tmp_path / "points.arrow"
+    days = pa.array([0] * 50_000 + [2**31 - 1], pa.int32()).cast(
+        pa.date32()
+    )  # the last is beyond what Python has
+    table = pa.table({"x": pa.array([1.0] * len(days)), "day": days})
+    with pa.ipc.new_file(str(path), table.schema) as file:
+        file.write_table(table)
+    source = PointFile(path, Points(features=1))
+    assert len(source.beginning(1 << 16)) == 1 << 16
+    assert source.beginning(1 << 24) == b""
+    source.close()
+
+
 def test_a_table_that_an_older_version_has_read_is_known_by_its_bytes_once_more(tmp_path):
     store, path = MemoryStore(), tmp_path / "points.parquet"
     pq.write_table(table_of(100), path)

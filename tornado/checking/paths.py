@@ -105,11 +105,11 @@ class PathsCheck:
         values = np.where(answer.reached, answer.values, meaning.worst).astype(np.float64)
         starts = graph.row_of(np.unique(np.array(self.sources, np.int64)))
         starts = starts[starts >= 0]
-        has_labels = self.names_sources and answer.beside is not None
+        named = answer.beside if self.names_sources else None  # where none is, all have the same one
         labels = np.full(len(values), -math.inf)
         is_there = values != meaning.worst
-        labels[is_there] = 0.0 if not self.names_sources or answer.beside is None else answer.beside[is_there]
-        own = graph.ids[starts].astype(np.float64) if has_labels else np.zeros(len(starts))
+        labels[is_there] = 0.0 if named is None else named[is_there]
+        own = np.zeros(len(starts)) if named is None else graph.ids[starts].astype(np.float64)
         founded = _founded(meaning, values, labels, starts, own, graph, takes_any=self.takes_any_source)
         if founded is not None and founded.all():
             return None

@@ -92,14 +92,14 @@ def query_command(
     as_json: bool,
 ) -> int:
     """Ask the loop LOOP (where only one runs, its name can be left out)."""
+    if paths is not None and (vertices is not None or top is not None) and not as_json:
+        raise InvalidArgument(
+            "--paths prints ways, and --vertices and --top print values",
+            hint="Ask twice; or with --json, where both stand in the answer.",
+        )
     with ServiceClient(url, token) as client:
         entry = _choose_loop(client, loop)
         selects = any(asked is not None for asked in (vertices, top, paths))
-        if paths is not None and (vertices is not None or top is not None) and not as_json:
-            raise InvalidArgument(
-                "--paths prints ways, and --vertices and --top print values",
-                hint="Ask twice; or with --json, where both stand in the answer.",
-            )
         read = TableToRead.of(entry, table, selects=selects)
         question: Document = {
             "loop": entry["name"],

@@ -2,10 +2,9 @@
 
 Guarantees: the blocks put together are the source's bytes, except that a line longer than the limit may be cut (it stays longer
 than the limit, so that whoever parses it sees that) and a byte order mark at the start is taken off; every block but the last
-ends with a line end. Tables, and text in UTF-16, are refused by what they begin with. Where a source breaks (a gzip cut short, a disk
-that cannot be read) every complete line before the break
-is delivered first, then `SourceBroken` is raised; the incomplete line after them is not delivered, since what is missing of it
-could have changed it.
+ends with a line end. Tables, and text in UTF-16, are refused by what they begin with. Where a source breaks (a gzip cut short, a
+disk that cannot be read) every complete line before the break is delivered first, then `SourceBroken` is raised; the incomplete
+line after them is not delivered, since what is missing of it could have changed it.
 
 Gzip is recognised by its first two bytes, whatever the name says; members that follow each other are read as one.
 """
@@ -27,7 +26,7 @@ BLOCK_BYTES: Final = 8 << 20
 
 _COMPRESSED_BYTES: Final = 1 << 20
 _STEP_BYTES: Final = 8 << 10
-_GZIP_MAGIC: Final = b"\x1f\x8b"
+GZIP_MAGIC: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NOT_LINES: Final = {
     b"PAR1\x15": "a Parquet file",
@@ -202,15 +201,15 @@ def _require_lines(block: bytes, name: str) -> None:
 
 def _decoded(reader: Reader, name: str, block_bytes: int, *, gzip_expected: bool) -> Iterator[bytes]:
     start = _read(reader, name, _COMPRESSED_BYTES, 0)
-    while len(start) < len(_GZIP_MAGIC):
+    while len(start) < len(GZIP_MAGIC):
         more = _read(reader, name, _COMPRESSED_BYTES, len(start))
         if not more:
             break
         start += more
-    if start[:2] == _GZIP_MAGIC:
+    if start[:2] == GZIP_MAGIC:
         yield from _gunzip(reader, name, start, block_bytes)
         return
-    if gzip_expected and len(start) < len(_GZIP_MAGIC):
+    if gzip_expected and len(start) < len(GZIP_MAGIC):
         raise _broken(name, f"has only {len(start)} bytes, too few for a gzip file", 0)
     read = 0
     while start:

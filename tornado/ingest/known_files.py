@@ -8,10 +8,8 @@ the beginning that keeps the number of records, which only reading everything ag
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +17,7 @@ import numpy as np
 
 from ..errors import InvalidArgument, SourceBroken, StoreCorrupt
 from ..storage import VersionedStore
+from .blocks import GZIP_MAGIC
 from .line_finder import find_lines
 from .lines import shown
 from .source import RecordFile
@@ -26,7 +25,6 @@ from .source import RecordFile
 HEAD_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 1 << 22
 _SHOWN_BYTES = 30  # of a line, before where it was cut off
-_GZIP_MAGIC = b"\x1f\x8b"
 _PIPE = json.dumps({"pipe": True}).encode()
 
 
@@ -78,7 +76,7 @@ class KnownFiles:
         InvalidArgument
             When it is another file than the one that was read.
         """
-        head = _head(source.path) if source.has_lines else _first_rows(source)
+        head = source.beginning(HEAD_BYTES)
         now = _KnownFile(len(head), _digest(head), *_end(source), is_of_rows=not source.has_lines)
         known = self._entry(source.name) if offset else None
         if known == _PIPE:
@@ -90,7 +88,7 @@ class KnownFiles:
         if known is not None:
             before = _parsed(known, self._line)
             if now.is_of_rows and not before.is_of_rows:
-                head = _head(source.path)  # as tables were known once
+                head = source.first_bytes(HEAD_BYTES)  # as tables were known once
             if _digest(head[: before.size_bytes]) != before.digest or len(head) < before.size_bytes:
                 raise InvalidArgument(
                     f"{source.path} does not begin as the file {source.name} did, of which {offset:,} records are in already",
@@ -138,26 +136,13 @@ def _key(name: str) -> bytes:
     return hashlib.sha256(name.encode()).digest()  # a path may be longer than a key
 
 
-def _head(path: Path) -> bytes:
-    """What a file begins with, unpacked; a broken archive is the reader's to report."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-        if not head.startswith(_GZIP_MAGIC):
-            return head
-        with gzip.open(path, "rb") as unpacked:
-            return unpacked.read(HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
-        return b""
-
-
 def _end(source: RecordFile[Any]) -> tuple[int, bool]:
     """Where a file ended when it was opened, and whether in the middle of a line; see `_KnownFile`."""
     if not source.has_lines or not source.size_bytes:
         return 0, False
     try:
         with source.path.open("rb") as file:
-            if file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC:
+            if file.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
                 return 0, False
             file.seek(source.size_bytes - 1)
             return source.size_bytes, file.read(1) != b"\n"
@@ -195,14 +180,6 @@ def _line_around(path: Path, place: int) -> tuple[bytes, bytes]:
         file.seek(place)
         more = file.read(HEAD_BYTES)
     return read.rpartition(b"\n")[2], more.partition(b"\n")[0].removesuffix(b"\r")
-
-
-def _first_rows(source: RecordFile[Any]) -> bytes:
-    """What a table begins with; one that is broken is the reader's to report."""
-    try:
-        return source.first_rows(HEAD_BYTES)
-    except (SourceBroken, ValueError):  # or has what Python has no value for
-        return b""
 
 
 def _digest(head: bytes) -> str:

@@ -101,14 +101,21 @@ class PointFile(RecordFile[ParsedPoints]):
         """Whether each record is a line of text."""
         return _kind(self.path) not in _TABLES
 
-    def first_rows(self, size_bytes: int) -> bytes:
-        """See `RecordFile.first_rows`; how rows are stored, and in what groups, makes no difference."""
+    def beginning(self, size_bytes: int) -> bytes:
+        """See `RecordFile.beginning`; of a table its first rows, in whatever groups they are stored."""
+        if self.has_lines:
+            return super().beginning(size_bytes)
         text = b""
-        for part in _tables(self.path, self.name, most_rows=_ROWS_AT_ONCE):
-            text += b"".join(f"{row}\n".encode() for row in part.table.to_pylist())
-            if len(text) >= size_bytes:
-                break
-        return text[:size_bytes]
+        try:
+            for part in _tables(self.path, self.name, most_rows=_ROWS_AT_ONCE):
+                for first in range(0, len(part.table), _ROWS_AT_ONCE):
+                    rows = part.table.slice(first, _ROWS_AT_ONCE).to_pylist()
+                    text += b"".join(f"{row}\n".encode() for row in rows)
+                    if len(text) >= size_bytes:
+                        return text[:size_bytes]
+        except (SourceBroken, ValueError, OverflowError):  # or has what Python has no value for
+            return b""
+        return text
 
     def _parsed(self, reader: Reader, skip_records: int) -> Iterator[ParsedPoints]:
         kind = _kind(self.path)

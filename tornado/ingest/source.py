@@ -10,8 +10,10 @@ nothing. Offset n means "the first n records are in", so it is also the (0-based
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -20,7 +22,7 @@ from typing import BinaryIO, Generic, Protocol
 
 from ..errors import InvalidArgument
 from ..records.record_batch import RecordBatch
-from .blocks import BLOCK_BYTES, FirstBytes, LiveReader, Reader
+from .blocks import BLOCK_BYTES, GZIP_MAGIC, FirstBytes, LiveReader, Reader
 from .interner import Interner
 from .layout import TextFormat
 from .parsed import ParsedBatch, ParsedRecords
@@ -145,15 +147,21 @@ class RecordFile(ABC, Generic[ParsedT]):
             # Here and not in close(): another thread may be inside read().
             file.close()
 
-    def first_rows(self, size_bytes: int) -> bytes:
-        """What the records of a file without lines begin with, as text, about so much: the same for as long as the first ones stay.
+    def first_bytes(self, size_bytes: int) -> bytes:
+        """What the file begins with, unpacked; nothing of a broken archive, which is the reader's to report."""
+        try:
+            with self.path.open("rb") as file:
+                head = file.read(size_bytes)
+            if not head.startswith(GZIP_MAGIC):
+                return head
+            with gzip.open(self.path, "rb") as unpacked:
+                return unpacked.read(size_bytes)
+        except (OSError, EOFError, zlib.error):
+            return b""
 
-        Raises
-        ------
-        SourceBroken
-            It cannot be read.
-        """
-        raise NotImplementedError
+    def beginning(self, size_bytes: int) -> bytes:
+        """What the records begin with, at most so much: a longer file that has the same first ones begins with it."""
+        return self.first_bytes(size_bytes)
 
     def has_more(self, offset: int, size_bytes: int) -> bool:
         """Whether the first so many bytes of the file have records behind an offset.

@@ -6,9 +6,8 @@ only.
 
 import numba as nb
 
-HAS_LABELS = (
-    False  # whether a value has a second number, which rounding of the first can bring into another order
-)
+# Whether a value has a second number, which rounding of the first can bring into another order.
+HAS_LABELS = False
 
 
 @nb.njit(cache=True)

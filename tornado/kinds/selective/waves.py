@@ -45,8 +45,8 @@ class WaveProgress:
         return min((wave for wave, count in self._counts.items() if count > 0), default=None)
 
     def are_at_rest(self) -> bool:
-        """Whether no wave is under way: all tokens are dropped, or at the same wave with no bundle beside them."""
-        return self._counts == ({} if self.token is None else {self.token: self._workers})
+        """Whether no wave is under way: all tokens are at the same one, with no bundle beside them."""
+        return self._counts == {self.token: self._workers}
 
     def beyond_token(self) -> bool:
         """Whether somebody is in a later wave than this worker's token."""
