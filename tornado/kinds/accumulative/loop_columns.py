@@ -46,6 +46,7 @@ CURSOR_POSITION = 18  # in its list
 PULL_POSITION = 19  # in the in-list of the row that a sweep is at
 HAS_BASES = 20  # 1: vertices have bases of their own, in `own`; else it is 1 of each
 SPLIT = 21  # 1: some out-weight has more digits than a float64, in `weight_low` and `weight_least`
+PLACING = 22  # 1: a stored snapshot is placed: weights and shares are noted, and nobody hears them before `hear_placed`
 LOOP_COUNTERS = 24
 
 # Totals over own rows, float64.

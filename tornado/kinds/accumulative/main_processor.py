@@ -144,9 +144,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def _step(self) -> None:
         self.operator.pull(self._forks.take)
-        # What is announced does not change while sums are measured, which nobody begins to while values are placed.
-        may_hear = self._pulls or not self._is_stale or self.holds
-        if may_hear and not self.stream.is_filling:  # else lists that are not built would be gone through
+        if self._may_hear:
             self._receive()
         if self._is_taking_in:
             self.kernel.hear_rows(*self._loop, FUEL)
@@ -173,6 +171,13 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         self.operator.move_token(min(least, self._held_least()), stays=True)
         if more or self._is_taking_in or (is_waiting and self._may_go_on()):
             self.operator.activate()
+
+    @property
+    def _may_hear(self) -> bool:
+        """What is announced does not change while sums are measured, which nobody begins to while values are placed."""
+        is_measuring = self._is_stale and not self._pulls and not self.holds
+        # While it is filled there are lists that are not built yet.
+        return not is_measuring and not self.stream.is_filling
 
     def _has_to_go(self) -> bool:
         """Whether there is something to do that waits for no other part's sweep."""

@@ -22,6 +22,7 @@ from .loop_columns import (
     CURSOR_ROW,
     DEGREE,
     DEGREES,
+    DRIFT,
     EDGES_VISITED,
     FOLLOWING_ROW,
     GOAL,
@@ -29,11 +30,13 @@ from .loop_columns import (
     MASS,
     OUT_LIST,
     OWN,
+    PLACING,
     PULLS,
     QUEUE_FIRST,
     QUEUE_LENGTH,
     QUEUED,
     RESIDUAL,
+    ROWS_SEEN,
     SIGNED,
     SUBSCRIBE,
     SUBSCRIBED,
@@ -47,6 +50,7 @@ from .row_kernel import (
     add_weight,
     admit_rows,
     announced,
+    base_of,
     hear,
     is_due,
     outbox_is_full,
@@ -55,11 +59,13 @@ from .row_kernel import (
     send,
     set_share,
     share_of,
+    tell_owner,
     tell_owners,
     tell_subscribers,
     touch_ghost,
     touch_producer,
 )
+from .stand_in import scaled
 
 _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
 _EDGES_AHEAD = 16
@@ -254,37 +260,39 @@ def hear_rows(graph, loop, parameters, fuel):
 
 @nb.njit(cache=True, nogil=True)
 def weigh_rows(graph, loop, parameters, fuel):
-    """Like `hear_rows`, where values are to be placed: producers get their out-weights, and do not announce before `place_values`."""
+    """Like `hear_rows`, where a snapshot is placed: producers get their out-weights, and nobody hears before `hear_placed`."""
     admit_rows(graph, loop, parameters)
     row = loop.counters[FOLLOWING_ROW]
     while row < graph.counters[ROWS] and fuel > 0 and not outbox_is_full(loop):
         edges = 0
         first = graph.out_start[row]
-        stop = first + graph.out_length[row]
-        for slot in range(first, stop):
+        for slot in range(first, first + graph.out_length[row]):
             weight = graph.edge_weight[slot]
             if weight != 1.0:
                 loop.counters[WEIGHTED] = 1
             if weight != 0.0:
                 edges += 1
                 add_weight(loop, row, weight)
-        if edges > 0 and loop.flags[row] & OWN:
-            loop.degree[row] += edges
+        loop.degree[row] += edges
+        if loop.flags[row] & OWN:
             loop.counters[DEGREES] += edges
-            # Another worker told of its edges before, and what was announced then is heard over these too.
-            if loop.share[row] != 0.0:
-                for slot in range(first, stop):
-                    consumer = np.int64(graph.edge_consumer[slot])
-                    hear(loop, parameters, consumer, graph.edge_weight[slot] * loop.share[row])
         elif edges > 0:
-            touch_ghost(loop, row, 0.0, edges)
-            subscribe(graph, loop, row)
+            loop.flags[row] |= SUBSCRIBED  # as the owner takes it, see `note_weight`
+            tell_owner(graph, loop, row)
         fuel -= ROW_COST + graph.out_length[row]
         row += 1
     finished = row == graph.counters[ROWS]
     loop.counters[FOLLOWING_ROW] = ANY_VERSION if finished else row
-    tell_owners(graph, loop)
     return finished
+
+
+@nb.njit(cache=True)
+def note_weight(loop, sender, row, change, edges):
+    """A worker has weighed its edges of a vertex of this one while a snapshot is placed, and is to be told what the vertex announces."""
+    add_weight(loop, row, change)
+    loop.degree[row] += edges
+    loop.counters[DEGREES] += edges
+    loop.subscribers[row] |= np.uint64(1) << np.uint64(sender)
 
 
 @nb.njit(cache=True)
@@ -297,8 +305,10 @@ def receive_one(graph, loop, parameters, sender, kind, identifier, value, number
         if loop.flags[row] & SUBSCRIBED:
             change = value - loop.share[row]
             set_share(loop, row, value)
-            if not loop.counters[PULLS]:
+            if not loop.counters[PULLS] and not loop.counters[PLACING]:
                 begin_scatter(loop, row, change)
+    elif kind == DEGREE and loop.counters[PLACING]:
+        note_weight(loop, sender, row, value, number)
     elif kind == DEGREE:
         touch_producer(graph, loop, parameters, row, value, number)
     elif kind == SUBSCRIBE:
@@ -345,6 +355,32 @@ def place_values(graph, loop, parameters, values, first, fuel):
             before = loop.share[row]
             set_share(loop, row, share_of(loop, parameters, row, values[row]))
             tell_subscribers(graph, loop, row)
-            begin_scatter(loop, row, loop.share[row] - before)
+            if not loop.counters[PLACING]:
+                begin_scatter(loop, row, loop.share[row] - before)
         fuel -= ROW_COST
         row += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def hear_placed(graph, loop, first, fuel):
+    """Have consumers hear what was placed, from row `first` on; returns the first row that was not begun.
+
+    Lists are gone through in their order, whoever owns the producers; totals are to be added up behind it.
+    """
+    row, rows, drift = first, loop.counters[ROWS_SEEN], 0.0
+    while row < rows and fuel > 0:
+        share = loop.share[row]
+        fuel -= ROW_COST
+        if share != 0.0:
+            start = graph.out_start[row]
+            for slot in range(start, start + graph.out_length[row]):
+                prefetch(loop.heard, np.int64(graph.edge_consumer[slot + _EDGES_AHEAD]))
+                consumer = np.int64(graph.edge_consumer[slot])
+                change = graph.edge_weight[slot] * share
+                loop.heard[consumer] += change
+                drift += scaled(abs(loop.heard[consumer]) + 2.0 * abs(change), base_of(loop, consumer))
+            loop.counters[EDGES_VISITED] += graph.out_length[row]
+            fuel -= graph.out_length[row]
+        row += 1
+    loop.totals[DRIFT] += drift
+    return row

@@ -1,8 +1,8 @@
 """The main loop of an accumulative program on one worker, which can begin where a stored snapshot ended, or a branch has.
 
 Nothing is heard while the edges come. Then each part adds up out-weights and says to the others that it has; when all have, each vertex
-announces what it was worth, by the out-weight that it has now, and every part says that as well. What the parts have heard of each
-other by then is the fixed point, and they go on from there.
+announces what it was worth, by the out-weight that it has now, and every part says that as well. What the parts have been told by each
+other by then is the fixed point: it is heard over all lists, in their order, and they go on from there.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class RestorableMain(AccumulativeMain):
         super().__init__(**arguments)
         self._placing: NDArray[np.float64] | None = None  # by row
         self._following_placed = 0
+        self._following_heard = 0
         self._placings = 0  # that have begun here
         self._said = np.zeros(
             self.workers, np.int64
@@ -47,6 +48,7 @@ class RestorableMain(AccumulativeMain):
         _require_values(columns)
         self.holds = self.awaits_edges = True
         self.state.counters[names.FOLLOWING_ROW] = 0
+        self.state.counters[names.PLACING] = 1
 
     def place_behind_edges(self, ids: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]) -> None:
         """See `StorableMain`: have vertices announce what they were worth, in the next steps.
@@ -102,7 +104,7 @@ class RestorableMain(AccumulativeMain):
                 return
             self._placing = None
             self._say(placed)
-        if self._said.min() >= placed:
+        if self._said.min() >= placed and self._have_heard():
             self.holds = False
             if not self._is_stale:
                 self._end_announcing()
@@ -120,6 +122,22 @@ class RestorableMain(AccumulativeMain):
             self._say(number)
         self.awaits_edges = bool(self._said.min() < number)
         return not self.awaits_edges
+
+    def _have_heard(self) -> bool:
+        """Go on with hearing what was placed; return whether all of it is heard. What parts announce behind it waits meanwhile."""
+        counters = self.state.counters
+        if counters[names.PLACING]:
+            following = self._following_heard
+            self._following_heard = int(self.kernel.hear_placed(*self._loop[:2], following, FUEL))
+            if self._following_heard < self.state.rows_seen:
+                self.operator.activate()
+                return False
+            counters[names.PLACING] = self._following_heard = 0
+        return True
+
+    @property
+    def _may_hear(self) -> bool:
+        return super()._may_hear and not self._following_heard
 
     def _say(self, number: int) -> None:
         self._said[self.worker] = number
@@ -144,8 +162,9 @@ class RestorableMain(AccumulativeMain):
         return super()._is_at_work or (self.holds and self._placings > 0)
 
     def drain(self) -> bool:
-        """See `ReadingPart`: the values must have been placed."""
-        return super().drain() and self._placing is None
+        """See `ReadingPart`: the values must have been placed, and heard."""
+        is_heard = not self.state.counters[names.PLACING]
+        return super().drain() and self._placing is None and is_heard
 
 
 def _require_values(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:

@@ -207,19 +207,25 @@ def touch_ghost(loop, row, change, edges):
 
 
 @nb.njit(cache=True)
+def tell_owner(graph, loop, row):
+    """Tell the owner of a ghost by how much the weight of its edges here has changed, which is known to it from then on."""
+    owner = np.int64(graph.owner[row])
+    if loop.degree[row] != 0 or loop.weight[row] != 0.0:
+        send(loop, owner, DEGREE, graph.ids[row], loop.weight[row], np.int64(loop.degree[row]))
+        if loop.counters[SPLIT]:
+            for part in (loop.weight_low[row], loop.weight_least[row]):
+                if part != 0.0:
+                    send(loop, owner, DEGREE, graph.ids[row], part, 0)
+    forget_weight(loop, row)
+    loop.degree[row] = 0
+
+
+@nb.njit(cache=True)
 def tell_owners(graph, loop):
     """Tell the owners of ghosts by how much the weight of their edges here has changed."""
     for place in range(loop.counters[TOUCHED_ROWS]):
         row = np.int64(loop.touched[place])
-        owner = np.int64(graph.owner[row])
-        if loop.degree[row] != 0 or loop.weight[row] != 0.0:
-            send(loop, owner, DEGREE, graph.ids[row], loop.weight[row], np.int64(loop.degree[row]))
-            if loop.counters[SPLIT]:
-                for part in (loop.weight_low[row], loop.weight_least[row]):
-                    if part != 0.0:
-                        send(loop, owner, DEGREE, graph.ids[row], part, 0)
-        forget_weight(loop, row)
-        loop.degree[row] = 0
+        tell_owner(graph, loop, row)
         loop.flags[row] &= ~np.uint8(TOUCHED)
     loop.counters[TOUCHED_ROWS] = 0
 

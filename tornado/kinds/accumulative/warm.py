@@ -33,6 +33,7 @@ def warm(kernel: ModuleType, arguments: tuple[Any, ...]) -> None:
     kernel.announce(*loop, 1000)
     kernel.finish_cursor(*loop)
     kernel.place_values(*loop, np.zeros(1), 0, 100)
+    kernel.hear_placed(*loop[:2], 0, 100)
     kernel.find_active(*loop[1:])
     kernel.clear_queue(state.addresses)
     kernel.fork(graph.addresses, state.addresses, branch.addresses, True)
