@@ -185,6 +185,75 @@ def test_a_table_has_one_that_renews_it_until_that_one_ends(postgres_url, kept):
     second.close()
 
 
+COLUMNS = "(vertex bigint PRIMARY KEY, value float, version bigint, answered_at timestamptz)"
+OTHERS = [
+    f"DROP TABLE paths; CREATE TABLE paths {COLUMNS}",
+    f"ALTER TABLE paths RENAME TO mine; CREATE TABLE paths {COLUMNS}",
+    "TRUNCATE paths",
+    "DROP TABLE paths",
+    "ALTER TABLE paths ALTER value TYPE real; ALTER TABLE paths ALTER value TYPE float",
+    "DROP TABLE paths_snapshots",
+]
+
+
+@pytest.mark.parametrize("statements", OTHERS)
+def test_a_table_that_has_become_another_one_is_compared_whole_with_the_next_renewal(
+    postgres_url, kept, statements
+):
+    kept.renew([b"1,0.1\n2,5.0\n"], [], snapshot(1))
+    kept.open()
+    assert not kept.is_anew
+    query(postgres_url, statements)
+    kept.open()
+    assert kept.is_anew
+    kept.renew([b"1,0.1\n3,1.0\n"], [], snapshot(2))
+    assert [(vertex, value) for vertex, value, _ in rows(postgres_url)] == [(1, 0.1), (3, 1.0)]
+    kept.open()
+    assert not kept.is_anew
+    with pytest.raises(StoreLocked, match="kept by another service"):
+        results(postgres_url).open()
+
+
+@pytest.mark.parametrize("statements", OTHERS[:3])
+def test_what_changed_is_not_put_into_a_table_that_has_become_another_one(postgres_url, kept, statements):
+    kept.renew([b"1,0.0\n2,5.0\n"], [], snapshot(1))
+    query(postgres_url, statements)
+    with pytest.raises(
+        StoreError, match=r"somebody else has made the table .* anew, altered or truncated it"
+    ):
+        kept.renew([b"3,1.0\n"], [b"2,\n"], snapshot(2))
+    assert rows(postgres_url) == []
+    assert kept.is_anew
+
+
+def test_truncated_partitions_are_noticed(postgres_url, kept):
+    made = f"CREATE TABLE paths {COLUMNS} PARTITION BY HASH (vertex)"
+    parts = [
+        f"CREATE TABLE part_{n} PARTITION OF paths FOR VALUES WITH (MODULUS 2, REMAINDER {n})" for n in (0, 1)
+    ]
+    query(postgres_url, "; ".join([made, *parts]))
+    kept.renew([b"1,0.0\n2,5.0\n3,1.0\n"], [], snapshot(1))
+    kept.open()
+    assert not kept.is_anew
+    query(postgres_url, "TRUNCATE part_0")
+    kept.open()
+    assert kept.is_anew
+
+
+@pytest.mark.parametrize("statement", ["ALTER TABLE paths DROP value", "ALTER TABLE paths ADD mine text"])
+def test_a_table_that_has_got_other_columns_is_refused_until_it_has_its_own_again(
+    postgres_url, kept, statement
+):
+    kept.renew([b"1,0.0\n"], [], snapshot(1))
+    query(postgres_url, statement)
+    for _ in range(2):
+        with pytest.raises(InvalidArgument, match="is no table of these results"):
+            kept.open()
+    query(postgres_url, "DROP TABLE paths")
+    kept.renew([b"1,0.0\n"], [], snapshot(2))
+    assert rows(postgres_url) == [(1, 0.0, 2)]
+
+
 def test_old_snapshots_go(postgres_url, kept, monkeypatch):
     monkeypatch.setattr(postgres_results, "KEPT_SNAPSHOTS", 3)
     for version in range(1, 8):
