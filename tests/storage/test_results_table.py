@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -373,6 +374,45 @@ def test_a_thousand_changes_of_a_million_rows_are_there_in_a_tenth_of_a_second(p
         (count, pytest.approx(values.sum()))
     ]
     assert np.median(times_s) < within(0.1)
+
+
+@pytest.fixture
+def database(postgres_server, request):
+    """The address of a database of an encoding."""
+    postgres_server.execute(
+        f"CREATE DATABASE encoded ENCODING '{request.param}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    yield postgres_server.url("encoded")
+    postgres_server.execute("DROP DATABASE encoded WITH (FORCE)")
+
+
+@pytest.mark.parametrize("database", ["LATIN1"], indirect=True)
+@pytest.mark.parametrize("types", [("string", "float64"), ("int64", "string")])
+def test_texts_are_refused_by_a_database_that_lacks_characters_before_there_are_any(database, types):
+    with pytest.raises(InvalidArgument, match="the encoding of its database is LATIN1") as refused:
+        results(database, *types).open()
+    assert "createdb -E UTF8" in refused.value.hint
+    assert PASSWORD not in str(refused.value)
+    assert query(database, "SELECT count(*) FROM pg_class WHERE relname LIKE 'paths%'") == [(0,)]
+
+
+@pytest.mark.parametrize("database", ["LATIN1"], indirect=True)
+def test_a_source_whose_name_a_database_lacks_characters_for_is_told_with_what_to_do(database):
+    table = results(database)
+    table.renew([b"1,0.5\n"], [], snapshot())
+    with pytest.raises(StoreError, match="has no equivalent in encoding") as refused:
+        table.renew([b"2,0.5\n"], [], replace(snapshot(2), offsets='{"東.csv": 7}'))
+    assert "createdb -E UTF8" in refused.value.hint
+    assert rows(database) == [(1, 0.5, 1)]
+    table.close()
+
+
+@pytest.mark.parametrize("database", ["SQL_ASCII", "UTF8"], indirect=True)
+def test_a_database_of_any_bytes_takes_every_text(database):
+    table = results(database, "string", "string")
+    table.renew(["東,ß\n".encode()], [], snapshot())
+    assert query(database, "SELECT convert_to(vertex, 'UTF8') = '\\xe69db1' FROM paths") == [(True,)]
+    table.close()
 
 
 def test_a_schema_is_chosen_as_libpq_has_it(postgres_url):

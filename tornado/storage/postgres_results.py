@@ -25,7 +25,7 @@ import psycopg2.errors
 from psycopg2.sql import SQL, Composed, Identifier
 
 from ..errors import InvalidArgument, StoreError, StoreLocked
-from .postgres import LOCK_PATIENCE_S, Cursor, connected, label_of, meant
+from .postgres import ENCODING_HINT, LOCK_PATIENCE_S, Cursor, connected, label_of, meant
 
 KEPT_SNAPSHOTS: Final = 10_000
 """How many of the newest rows of ``TABLE_snapshots`` are left; a table does not grow for ever."""
@@ -39,6 +39,7 @@ _CHANGED: Final = Identifier("tornado_loops_rows_that_were_changed_since_the_las
 _REMOVED: Final = Identifier("tornado_loops_rows_that_were_removed_since_the_last_renewal")
 _LOCK: Final = 0x7265736C << 32  # beside the lock of a store; below it is the number of the table
 _TYPES: Final = {"int64": "bigint", "float64": "double precision", "string": "text"}
+_OF_EVERY_TEXT: Final = ("UTF8", "SQL_ASCII")  # which takes any bytes for what they are
 _STAMP: Final = ("version bigint", "answered_at timestamp with time zone")
 _OF_SNAPSHOTS: Final = (
     "number bigint",
@@ -175,7 +176,7 @@ class PostgresResults:
         Raises
         ------
         InvalidArgument
-            The table has other columns.
+            The table has other columns; or it has texts, and the encoding of the database lacks characters.
         StoreLocked
             The server lets this user not in or make no tables, there is no such database, or another service keeps the table.
         StoreUnreachable
@@ -188,6 +189,7 @@ class PostgresResults:
             return
         with self._as_ours("open"):
             self._connection = connected(self._address.database, schema=None)
+            self._require_every_text(self._connection.get_parameter_status("server_encoding"))
             with self._connection.cursor() as cursor:
                 self._take(cursor)
             self._connection.commit()
@@ -263,6 +265,15 @@ class PostgresResults:
         except BaseException:
             self.close()
             raise
+
+    def _require_every_text(self, encoding: str) -> None:
+        """Nobody knows the names that will come, and one that does not fit would hold up all others for good."""
+        if self._texts and encoding not in _OF_EVERY_TEXT:
+            raise InvalidArgument(
+                f"the table {self.label} has texts ({', '.join(self._texts)}), and the encoding of its database is {encoding}, which lacks "
+                "characters that names may have",
+                hint=ENCODING_HINT,
+            )
 
     def _is_as_it_was(self) -> bool:
         with self._connection.cursor() as cursor:
