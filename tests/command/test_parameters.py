@@ -85,6 +85,27 @@ def test_where_ids_are_strings_a_vertex_is_given_by_its_name(command):
     assert (program.source, program.sources) == (17, (17, 17))
 
 
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ('"z,z"', ["z,z"]),
+        ('Rome, "z,z", "say ""hi""", " x "', ["Rome", "z,z", 'say "hi"', " x "]),
+        (" Rome , Bern ", ["Rome", "Bern"]),
+    ],
+)
+def test_a_value_with_a_comma_stands_in_quotes_as_in_csv(command, word, names):
+    program, _ = command("every", "--source", "Rome", "--ids", "string", "--sources", word)
+    expected = Interner()
+    expected.intern([f"town {number}" for number in range(17)])
+    expected.intern(["Rome"])
+    assert program.sources == tuple(expected.intern(names))
+
+
+def test_numbers_may_stand_in_quotes(command):
+    program, _ = command("every", "--source", "1", "--seeds", '"4",2')
+    assert program.seeds == (4, 2)
+
+
 def test_an_unknown_parameter_is_answered_with_the_valid_ones(command):
     with pytest.raises(click.UsageError) as raised:
         command("every", "--sorce", "1")
@@ -105,6 +126,10 @@ def test_an_unknown_parameter_is_answered_with_the_valid_ones(command):
         (["every", "--source", "1", "--seeds", ""], "'' has an empty part"),
         (["every", "--source", "1", "--seeds", "1,,2"], "'1,,2' has an empty part"),
         (["every", "--source", "1", "--sources", "1, "], "'1, ' has an empty part"),
+        (["every", "--source", "1", "--seeds", '"1,2'], "a value with a comma stands in double quotes"),
+        (["every", "--source", "1", "--seeds", '"1"x,2'], "a value with a comma stands in double quotes"),
+        (["every", "--source", "1", "--seeds", '"1"\n2'], "a value with a comma stands in double quotes"),
+        (["every", "--source", "1", "--seeds", '"",1'], "has an empty part"),
         (["--source", "1", "every"], "--source stands before APP"),
         ([], "Missing argument 'APP'"),
     ],

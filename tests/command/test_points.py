@@ -94,6 +94,52 @@ def test_libsvm_files_are_sparse_and_as_wide_as_the_widest(run, folder):
     assert (values["1"], values["3"], values["4"]) == (0.0, 0.0, 0.0)
 
 
+@pytest.fixture
+def grown(run, folder):
+    """A run of a libsvm file on a store, and another one when a line was added."""
+
+    def ran(line, *words, first=()):
+        text = "".join(f"{number % 2} 1:{number % 7} 3:{number % 5}\n" for number in range(40))
+        (folder / "grown.svm").write_text(text)
+        always = ["--loss", "squared_hinge", "--points", "grown.svm", "--store", f"lmdb://{folder}/store"]
+        done, *_ = run("sgd", *always, *first)
+        assert done.code == 0, done.err
+        (folder / "grown.svm").write_text(text + line + "1 2:1\n")
+        return run("sgd", *always, "--quarantine", "bad.jsonl", *words)
+
+    return ran
+
+
+def test_a_wider_point_of_a_file_that_has_grown_is_rejected_and_the_rest_go_on(grown, folder):
+    done, values, events = grown("1 2:1 9:1\n")
+    assert done.code == 0, done.err
+    assert list(values) == ["intercept", "0", "1", "2"]
+    assert events["result"]["snapshot"]["offsets"] == {"grown.svm": 42}
+    [bad] = [json.loads(line) for line in (folder / "bad.jsonl").read_text().splitlines()]
+    assert bad["position"] == 41
+    assert "index 9 is beyond the declared width: 3 features have indices 1 to 3" in bad["reason"]
+    assert "up to 9 features, and stream 'sgd' has had points of 3" in events["wider-points"]["message"]
+
+
+def test_a_width_that_is_said_is_taken_from_the_first_point_on(grown, folder):
+    done, values, events = grown("1 2:1 5:1\n", "--features", "5", first=("--features", "5"))
+    assert done.code == 0, done.err
+    assert list(values) == ["intercept", "0", "1", "2", "3", "4"]
+    assert "wider-points" not in events
+    assert not (folder / "bad.jsonl").read_text()
+
+
+def test_another_width_than_that_of_the_store_is_refused_where_it_is_said(grown):
+    done, *_ = grown("", "--features", "6", first=("--features", "5"))
+    assert (done.code, "is declared to have Points(features=6" in done.err) == (2, True), done.err
+
+
+def test_what_is_to_be_predicted_is_as_wide_as_the_points_of_the_store(grown, folder):
+    (folder / "new.svm").write_text("0 1:1\n0 9:1\n")
+    done, *_ = grown("1 9:1\n", "--predict", "new.svm")
+    assert (done.code, "record 2 is no point: line 2: index 9 is beyond" in done.err) == (2, True), done.err
+
+
 def test_clusters_are_of_the_ids_of_points_also_where_these_are_texts(tornado, run, folder):
     words = ["--points", "points.csv", "--label", "bought", "--clusters", "2", "--table", "assignments"]
     done, values, _ = run("kmeans", *words)
@@ -162,7 +208,8 @@ def test_programs_of_edges_and_of_points_read_one_stream(tornado, folder):
         (["kmeans", "--points", "points.csv", "--label", "sold"], "'sold' must be among them"),
         (["kmeans", "--points", "points.csv", "--clusters", "0"], "clusters is 0"),
         (["kmeans", "--sparse"], "--sparse says what points are like, and not how many features"),
-        (["kmeans", "--features", "2", "--points", "points.csv"], "--features 2 says what points are, as --points"),
+        (["kmeans", "--features", "2", "--points", "points.csv"], "--features is 2, and the points of points.csv have 3 features"),
+        (["kmeans", "--features", "3", "--sparse", "--points", "points.csv"], "those of points.csv have all features"),
         (["kmeans", "--features", "2", "--columns", "a,b"], "names the columns of edges, or of CSV points of a topic"),
         (["bfs", "--source", "1", "--features", "2"], "--features 2 is about points, and bfs reads edges"),
         ([*TOPIC], "Clusters learns from points, and no file says what these are"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tornado as tornado_loops
+from apps.sssp import ShortestPaths
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,19 @@ def test_values_are_printed_where_vertices_or_the_best_are_asked_for(tornado, ur
     assert [(row["vertex"], row["value"] in "01") for row in rows] == [("7", True), ("4", True)]
     rows = rows_of(tornado("query", "line", "--url", url, "--top", "1"))
     assert [*rows[0]] == ["vertex", "value"]
+
+
+def test_a_name_with_a_comma_is_asked_for_in_quotes(tornado):
+    with tornado_loops.open("memory:", workers=1) as session:
+        loop = session.start(ShortestPaths(source="a"), "ways", ids="string")
+        loop.insert(["a", "z,z"], ["z,z", "b"], [1.0, 2.0])
+        url = session.serve().url
+        rows = rows_of(tornado("query", "--url", url, "--vertices", '"z,z",b'))
+        assert {row["vertex"]: row["value"] for row in rows} == {"z,z": "1.0", "b": "3.0"}
+        rows = rows_of(tornado("query", "--url", url, "--paths", '"z,z"'))
+        assert {row["path"] for row in rows} == {"z,z"}
+        done = tornado("query", "--url", url, "--vertices", '"z,z')
+        assert (done.code, "a value with a comma stands in double quotes" in done.err) == (2, True), done.err
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,14 @@ def test_a_vertex_belongs_to_the_worker_of_its_part_and_one_that_was_not_placed_
 
 @pytest.mark.parametrize(
     "text",
-    ["vertex,part\n3,1\n-4,0\n", "3 1\n-4\t0\n", "# by hand\n3;1\n\n-4;0\n"],
-    ids=["header", "blanks", "comment"],
+    [
+        "vertex,part\n3,1\n-4,0\n",
+        "3 1\n-4\t0\n",
+        "# by hand\n3;1\n\n-4;0\n",
+        "part,vertex\n1,3\n0,-4\n",
+        '"part"\t"vertex"\n1\t3\n0\t-4\n',
+    ],
+    ids=["header", "blanks", "comment", "other order", "quoted header"],
 )
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_has_a_vertex_and_a_part_a_line(tmp_path, text, packed):
@@ -65,12 +71,17 @@ def test_a_file_has_a_vertex_and_a_part_a_line(tmp_path, text, packed):
     ("text", "said"),
     [
         ("vertex,part\n", "has no row"),
-        ("1,0\n2,x\n", "a row that is none: could not convert string 'x'"),
-        ("1,0,3\n", "has 3 columns"),
-        ("1,0\n2\n", "a row that is none"),
+        ("vertex,cluster\n1,0\n", "has the header 'vertex,cluster', but its columns must be vertex and part"),
+        ("vertex,part,weight\n1,0,1\n", "has the header 'vertex,part,weight'"),
+        ("vertex,vertex\n1,0\n", "has the header 'vertex,vertex'"),
+        ("vertex,part\n1,0\n2,x\n", "line 3: '2,x' has 'x', which is no whole number"),
+        ("# by hand\n\n1,0\n\n2,1.5\n", "line 5: '2,1.5' has '1.5', which is no whole number"),
+        ("1,0,3\n", "line 1: '1,0,3' has 3 columns, but must have 2"),
+        ("1,0\n2\n", "line 2: '2' has 1 columns"),
         ("1,0\n2,-1\n", "puts vertex 2 into part -1, but parts are 0 to 65535"),
         ("7,0\n7,1\n", "names vertex 7 twice, for parts 0 and 1"),
-        (f"{2**63},0\n", "a row that is none"),
+        (f"{2**63},0\n", "line 1: .* has '9223372036854775808', which is no whole number of 64 bits"),
+        (f"1,{'7' * 5000}\n", "line 1: .* no whole number of 64 bits"),
     ],
 )
 def test_what_is_no_placement_is_refused_with_the_value_and_the_rule(tmp_path, text, said):

@@ -44,9 +44,11 @@ class Kept:
 
     def __init__(self):
         self.rows, self.notes, self.failures = {}, [], []
-        self.is_anew, self.is_closed = True, False
+        self.is_anew, self.is_closed, self.has_become_another = True, False, False
 
     def open(self):
+        if self.has_become_another:
+            self.has_become_another, self.is_anew = False, True
         if self.failures and self.failures[0] is not None:
             self.is_anew = True
             raise self.failures.pop(0)
@@ -185,6 +187,30 @@ def test_what_somebody_else_has_changed_is_put_right_and_told(paths, table, keep
     assert "somebody else has changed the table postgresql://ann@host/loops/paths: 4 rows" in str(told[0])
     assert renewed(10, 0.0) == ("1.0", True, None)
     assert (len(told), kept.statistics().failed, kept.statistics().last_error) == (1, 0, None)
+
+
+@pytest.mark.parametrize("is_emptied", [True, False])
+def test_a_table_that_has_become_another_one_gets_all_rows_at_once_and_it_is_told_where_some_were_missing(
+    paths, table, keep, is_emptied
+):
+    told = []
+    kept = keep(on_failure=told.append)
+    paths.checkpoint()
+    kept.settle(60)
+    table.has_become_another = True
+    if is_emptied:
+        table.rows = {}
+    paths.insert([3], [7], [1.0])
+    paths.checkpoint()
+    kept.settle(60)
+    assert table.rows == {"1": "0.0", "2": "1.0", "3": "3.0", "5": "", "6": "", "7": "4.0"}
+    assert table.notes[-1][2]
+    if is_emptied:
+        eventually(lambda: len(told) == 1)
+        assert "somebody else has changed the table" in str(told[0])
+        assert "6 rows were not as the newest answer has them, where 1 had changed" in str(told[0])
+    assert not (told and not is_emptied)
+    assert (kept.statistics().renewed, kept.statistics().failed) == (2, 0)
 
 
 def test_a_table_that_cannot_be_had_is_tried_again_and_reported_once_a_reason(paths, table, keep):

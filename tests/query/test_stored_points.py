@@ -1,5 +1,7 @@
 """Points in a durable store, through Python: what was pushed is there after a restart, from the snapshot and from the log."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -8,6 +10,7 @@ import tornado
 from apps.bfs import BreadthFirstSearch
 from tests.query.conftest import eventually
 from tornado.errors import InvalidArgument, StoreCorrupt
+from tornado.loops.declared_points import with_stored_width
 from tornado.storage import open_store
 
 DENSE = tornado.Points(features=3)
@@ -100,6 +103,23 @@ def test_edges_and_points_are_one_sequence_and_several_loops_one_version(url):
         }
         at = clusters.query(at=version)
         assert sorted(at.values) == list(range(60))
+
+
+@pytest.mark.parametrize("is_stored", [True, False], ids=["snapshot", "log"])
+def test_the_width_of_sparse_points_is_known_from_the_snapshot_or_from_the_log(url, is_stored):
+    with tornado.open(url) as session:
+        stream = session.stream("points", schema=SPARSE)
+        model = stream.start(MODEL, name="model")
+        Pushed(SPARSE).push(stream, range(5))
+        if is_stored:
+            model.checkpoint()
+    wider = [replace(SPARSE, features=9), replace(SPARSE, features=2)]
+    others = [replace(SPARSE, features=9, dtype=np.float32), replace(DENSE, features=9)]
+    with open_store(url) as store:
+        assert bool(store.versions("points")) == is_stored
+        assert [with_stored_width(one, store, "points") for one in wider] == [SPARSE, SPARSE]
+        assert [with_stored_width(one, store, "points") for one in others] == others
+        assert with_stored_width(wider[0], store, "another") == wider[0]
 
 
 def test_a_log_of_other_points_is_refused_and_so_is_a_damaged_one(url):

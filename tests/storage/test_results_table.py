@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -185,6 +186,75 @@ def test_a_table_has_one_that_renews_it_until_that_one_ends(postgres_url, kept):
     second.close()
 
 
+COLUMNS = "(vertex bigint PRIMARY KEY, value float, version bigint, answered_at timestamptz)"
+OTHERS = [
+    f"DROP TABLE paths; CREATE TABLE paths {COLUMNS}",
+    f"ALTER TABLE paths RENAME TO mine; CREATE TABLE paths {COLUMNS}",
+    "TRUNCATE paths",
+    "DROP TABLE paths",
+    "ALTER TABLE paths ALTER value TYPE real; ALTER TABLE paths ALTER value TYPE float",
+    "DROP TABLE paths_snapshots",
+]
+
+
+@pytest.mark.parametrize("statements", OTHERS)
+def test_a_table_that_has_become_another_one_is_compared_whole_with_the_next_renewal(
+    postgres_url, kept, statements
+):
+    kept.renew([b"1,0.1\n2,5.0\n"], [], snapshot(1))
+    kept.open()
+    assert not kept.is_anew
+    query(postgres_url, statements)
+    kept.open()
+    assert kept.is_anew
+    kept.renew([b"1,0.1\n3,1.0\n"], [], snapshot(2))
+    assert [(vertex, value) for vertex, value, _ in rows(postgres_url)] == [(1, 0.1), (3, 1.0)]
+    kept.open()
+    assert not kept.is_anew
+    with pytest.raises(StoreLocked, match="kept by another service"):
+        results(postgres_url).open()
+
+
+@pytest.mark.parametrize("statements", OTHERS[:3])
+def test_what_changed_is_not_put_into_a_table_that_has_become_another_one(postgres_url, kept, statements):
+    kept.renew([b"1,0.0\n2,5.0\n"], [], snapshot(1))
+    query(postgres_url, statements)
+    with pytest.raises(
+        StoreError, match=r"somebody else has made the table .* anew, altered or truncated it"
+    ):
+        kept.renew([b"3,1.0\n"], [b"2,\n"], snapshot(2))
+    assert rows(postgres_url) == []
+    assert kept.is_anew
+
+
+def test_truncated_partitions_are_noticed(postgres_url, kept):
+    made = f"CREATE TABLE paths {COLUMNS} PARTITION BY HASH (vertex)"
+    parts = [
+        f"CREATE TABLE part_{n} PARTITION OF paths FOR VALUES WITH (MODULUS 2, REMAINDER {n})" for n in (0, 1)
+    ]
+    query(postgres_url, "; ".join([made, *parts]))
+    kept.renew([b"1,0.0\n2,5.0\n3,1.0\n"], [], snapshot(1))
+    kept.open()
+    assert not kept.is_anew
+    query(postgres_url, "TRUNCATE part_0")
+    kept.open()
+    assert kept.is_anew
+
+
+@pytest.mark.parametrize("statement", ["ALTER TABLE paths DROP value", "ALTER TABLE paths ADD mine text"])
+def test_a_table_that_has_got_other_columns_is_refused_until_it_has_its_own_again(
+    postgres_url, kept, statement
+):
+    kept.renew([b"1,0.0\n"], [], snapshot(1))
+    query(postgres_url, statement)
+    for _ in range(2):
+        with pytest.raises(InvalidArgument, match="is no table of these results"):
+            kept.open()
+    query(postgres_url, "DROP TABLE paths")
+    kept.renew([b"1,0.0\n"], [], snapshot(2))
+    assert rows(postgres_url) == [(1, 0.0, 2)]
+
+
 def test_old_snapshots_go(postgres_url, kept, monkeypatch):
     monkeypatch.setattr(postgres_results, "KEPT_SNAPSHOTS", 3)
     for version in range(1, 8):
@@ -304,6 +374,45 @@ def test_a_thousand_changes_of_a_million_rows_are_there_in_a_tenth_of_a_second(p
         (count, pytest.approx(values.sum()))
     ]
     assert np.median(times_s) < within(0.1)
+
+
+@pytest.fixture
+def database(postgres_server, request):
+    """The address of a database of an encoding."""
+    postgres_server.execute(
+        f"CREATE DATABASE encoded ENCODING '{request.param}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    yield postgres_server.url("encoded")
+    postgres_server.execute("DROP DATABASE encoded WITH (FORCE)")
+
+
+@pytest.mark.parametrize("database", ["LATIN1"], indirect=True)
+@pytest.mark.parametrize("types", [("string", "float64"), ("int64", "string")])
+def test_texts_are_refused_by_a_database_that_lacks_characters_before_there_are_any(database, types):
+    with pytest.raises(InvalidArgument, match="the encoding of its database is LATIN1") as refused:
+        results(database, *types).open()
+    assert "createdb -E UTF8" in refused.value.hint
+    assert PASSWORD not in str(refused.value)
+    assert query(database, "SELECT count(*) FROM pg_class WHERE relname LIKE 'paths%'") == [(0,)]
+
+
+@pytest.mark.parametrize("database", ["LATIN1"], indirect=True)
+def test_a_source_whose_name_a_database_lacks_characters_for_is_told_with_what_to_do(database):
+    table = results(database)
+    table.renew([b"1,0.5\n"], [], snapshot())
+    with pytest.raises(StoreError, match="has no equivalent in encoding") as refused:
+        table.renew([b"2,0.5\n"], [], replace(snapshot(2), offsets='{"東.csv": 7}'))
+    assert "createdb -E UTF8" in refused.value.hint
+    assert rows(database) == [(1, 0.5, 1)]
+    table.close()
+
+
+@pytest.mark.parametrize("database", ["SQL_ASCII", "UTF8"], indirect=True)
+def test_a_database_of_any_bytes_takes_every_text(database):
+    table = results(database, "string", "string")
+    table.renew(["東,ß\n".encode()], [], snapshot())
+    assert query(database, "SELECT convert_to(vertex, 'UTF8') = '\\xe69db1' FROM paths") == [(True,)]
+    table.close()
 
 
 def test_a_schema_is_chosen_as_libpq_has_it(postgres_url):

@@ -36,7 +36,15 @@ from .log_lines import log_lines
 from .output import write_result
 from .pipeline import PipelineProcess, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
-from .point_input import files_without_labels, open_points, require_fitting, schema_of, topic_of_points
+from .point_input import (
+    files_with_wider_points,
+    files_without_labels,
+    finds_width,
+    open_points,
+    require_fitting,
+    schema_of,
+    topic_of_points,
+)
 from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note
 from .progress import Reading, Reporter, make_reporter, show_compiling
 from .written import PREDICTIONS, Writing, predictions_of_answer, table_of_answer, writings_of
@@ -105,6 +113,7 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         check_times=plan.check_times,
         window=plan.window,
         points=points,
+        finds_width=finds_width(plan, programs),
         results=plan.results,
     )
     with (
@@ -122,6 +131,12 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         )
         with show_compiling(as_json=as_json):
             stack.enter_context(deployment)
+        if points is not None and deployment.points is not None and points != deployment.points:
+            # What is to be predicted are points of the stream.
+            writings = writings_of(plan, program, beside, deployment.points)
+            note = files_with_wider_points(plan, points, deployment.points)
+            if note is not None:
+                say_note(f"warning: {note}", as_json=as_json, event="wider-points")
         return _Job(plan, deployment, interruption, writings, as_json=as_json).run()
 
 

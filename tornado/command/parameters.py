@@ -19,6 +19,7 @@ from ..config import AUTO_DELAY_BOUND, AUTO_WORKERS
 from ..errors import InvalidArgument, NotSupported
 from ..query.parameters import is_vertex
 from ..query.programs import ProgramEntry, load_program
+from .value_list import values_of
 
 PROGRAM_KEY = "tornado.program"
 OTHERS_KEY = "tornado.others"
@@ -369,7 +370,10 @@ def _one_of(spellings: dict[str, Any]) -> Callable[[str], Any]:
 
 def _several(item: Callable[[str], Any], container: type) -> Callable[[str], Any]:
     def values(word: str) -> Any:
-        parts = [part.strip() for part in word.split(",")]
+        try:
+            parts = values_of(word)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
         if not all(parts):
             raise click.BadParameter(f"{word!r} has an empty part; separate values by single commas")
         try:

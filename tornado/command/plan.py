@@ -107,7 +107,7 @@ class RunPlan:
     label_column, id_column : str or None
         Which columns of points have labels and ids; None: those that are called so, if any.
     features : int or None
-        How many features points have; None: files or columns say it.
+        How many features points have; None: files or columns say it, of sparse files what is in them.
     sparse : bool
         Whether these points name only the features that are not 0.
     learns : bool
@@ -438,11 +438,6 @@ def _points(options: Mapping[str, Any], *, has_topic: bool) -> tuple[str, ...]:
         raise InvalidArgument(
             "--sparse says what points are like, and not how many features they have",
             hint="Add --features, or leave it to the files of --points.",
-        )
-    if options["features"] is not None and points:
-        raise InvalidArgument(
-            f"--features {options['features']} says what points are, as --points {points[0]} does",
-            hint="Leave one of them out.",
         )
     return points
 

@@ -40,7 +40,7 @@ def schema_of(plan: RunPlan, programs: Sequence[VertexProgram]) -> Points | None
     Raises
     ------
     InvalidArgument, SourceBroken
-        See `declared_by` and `declared_by_columns`.
+        See `declared_by` and `declared_by_columns`; or options say something else of points than files do.
     """
     said = next(
         (program.declared_points for program in programs if program.declared_points is not None), None
@@ -48,11 +48,20 @@ def schema_of(plan: RunPlan, programs: Sequence[VertexProgram]) -> Points | None
     if said is not None:
         return said
     if plan.points:
-        return declared_by(plan.points, wanted=_wanted(plan))
+        found = declared_by(plan.points, wanted=_wanted(plan))
+        _require_as_said(plan, found)
+        return found
     if plan.features is not None:
         return Points(plan.features, sparse=plan.sparse)
     topic = topic_of_points(plan)
     return None if topic is None or topic.value_format is not ValueFormat.CSV else declared_by_columns(topic)
+
+
+def finds_width(plan: RunPlan, programs: Sequence[VertexProgram]) -> bool:
+    """Return whether nobody says how many features points have, and `schema_of` has looked at what is in the files."""
+    return (
+        bool(plan.points) and plan.features is None and all(one.declared_points is None for one in programs)
+    )
 
 
 def files_without_labels(plan: RunPlan, programs: Sequence[VertexProgram]) -> str | None:
@@ -71,6 +80,16 @@ def files_without_labels(plan: RunPlan, programs: Sequence[VertexProgram]) -> st
     if plan.serves or plan.kafka is not None:
         return f"{said}: points of files teach it nothing"
     raise InvalidArgument(said, hint="Say which column has the labels with --label.")
+
+
+def files_with_wider_points(plan: RunPlan, found: Points, stored: Points) -> str | None:
+    """Say that files have wider points than their stream takes, which it had before; None where there is nothing to say."""
+    if found.features <= stored.features:
+        return None
+    return (
+        f"points of files have up to {found.features} features, and stream {plan.stream!r} has had points of {stored.features}: wider ones "
+        "go to the quarantine. A model of all of them begins on an empty store"
+    )
 
 
 def topic_of_points(plan: RunPlan) -> KafkaSettings | None:
@@ -92,7 +111,21 @@ def open_points(plan: RunPlan, schema: Points | None, interner: Interner | None)
 
 
 def _wanted(plan: RunPlan) -> PointFormat:
-    return PointFormat(label=plan.label_column, id=plan.id_column)
+    return PointFormat(label=plan.label_column, id=plan.id_column, features=plan.features)
+
+
+def _require_as_said(plan: RunPlan, found: Points) -> None:
+    """Refuse options that contradict the files: only of sparse points do these not say themselves how wide they are."""
+    if plan.features is not None and plan.features != found.features:
+        raise InvalidArgument(
+            f"--features is {plan.features}, and the points of {plan.points[0]} have {found.features} features",
+            hint="Leave it out: only points of .libsvm files and of sparse tables may have more than the files name.",
+        )
+    if plan.sparse and not found.sparse:
+        raise InvalidArgument(
+            f"--sparse is about points that name only what is not 0, and those of {plan.points[0]} have all features",
+            hint="Leave it out.",
+        )
 
 
 def _says_what_points_are(plan: RunPlan) -> bool:

@@ -22,6 +22,7 @@ from .client import ServiceClient
 from .listing import json_option, token_option, url_option
 from .paths_text import print_paths
 from .presentation import OWN_LIMIT, ExitCode, in_words, say_event, say_note
+from .value_list import values_of
 
 VALUES: Final = "values"
 _DEFAULT_TOP = 20
@@ -41,7 +42,10 @@ _EXIT_CODES = {"converged": ExitCode.DONE, "deadline": ExitCode.LIMIT}
     show_default=True,
     help="Approximate and certified are what the loop has, at once: certified says how far it is from the exact values.",
 )
-@click.option("--vertices", help="Ask for these vertices, separated by commas.")
+@click.option(
+    "--vertices",
+    help="Ask for these vertices, separated by commas; an id with a comma in double quotes, as in CSV.",
+)
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -188,7 +192,10 @@ def _choose_loop(client: ServiceClient, name: str | None) -> Document:
 
 
 def _parse_vertices(option: str, text: str, entry: Document) -> list[int] | list[str]:
-    names = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        names = [name for name in values_of(text) if name]
+    except ValueError as error:
+        raise InvalidArgument(f"{option}: {error}", hint=f"""{option} '"Zug, CH",Bern'""") from error
     if not names:
         raise InvalidArgument(f"{option} is empty", hint=f"Name some: {option} 1,2,3.")
     if entry.get("ids") == "string":

@@ -62,7 +62,7 @@ class RunCommand(ProgramCommand):
     "--features",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many features points have, where no file or column says it.",
+    help="How many features points have, where no file or column says it; of sparse files, which may name more later.",
 )
 @click.option(
     "--sparse",

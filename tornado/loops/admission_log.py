@@ -153,6 +153,16 @@ class AdmissionLog:
         return self._window
 
     @property
+    def points(self) -> Points | None:
+        """What the newest points in it were declared to be, without the names of their features; None where it has none."""
+        for version in reversed(self.groups):
+            layouts = [layout for _, _, _, _, layout, *_ in self._metadata(version)["entries"]]
+            for layout in reversed(layouts):
+                if isinstance(layout, list):
+                    return _points_of(layout, self._stream)
+        return None
+
+    @property
     def newest(self) -> int:
         """The last version of its newest group, -1 without one."""
         return self._newest
@@ -412,6 +422,13 @@ def _layout_of(points: Points) -> list[Any]:
     return [points.features, points.sparse, points.value_type.name]
 
 
+def _points_of(layout: list[Any], stream: str) -> Points:
+    try:
+        return Points(*layout)
+    except (TypeError, InvalidArgument) as error:
+        raise StoreCorrupt(f"the log of stream {stream!r} has {layout!r} for points") from error
+
+
 def _kind_of(
     layout: list[Any] | str | None, points: Points | None, source: str, stream: str
 ) -> type[RecordBatch]:
@@ -424,12 +441,8 @@ def _kind_of(
             hint="A newer program has written it: start the stream with that one.",
         )
     if points is None or _layout_of(points) != layout:
-        try:
-            logged: Any = Points(*layout)
-        except (TypeError, InvalidArgument) as error:
-            raise StoreCorrupt(f"the log of stream {stream!r} has {layout!r} for points") from error
         raise InvalidArgument(
-            f"{source!r} has sent {logged} to stream {stream!r} before it was restarted, and it has {points or 'no points'} now",
+            f"{source!r} has sent {_points_of(layout, stream)} to stream {stream!r} before it was restarted, and it has {points or 'no points'} now",
             hint="Declare the points as they were, or name another stream or an empty store.",
         )
     return PointBatch.kind_of(points)

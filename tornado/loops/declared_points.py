@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..errors import InvalidArgument
 from ..points.shards import require_workers
 from ..points.warming import warm_points
-from .stored_snapshot import StoredSnapshot
+from ..records.point_schema import Points
+from ..storage import VersionedStore
+from .admission_log import AdmissionLog
+from .stored_snapshot import StoredSnapshot, StoredSnapshots
 from .stream import RecordStream
+
+
+def with_stored_width(points: Points, store: VersionedStore, stream: str) -> Points:
+    """Return a declaration with as many features as the stream has in a store; as it is where that has none, or others in more than that.
+
+    For sparse points of which nobody says how wide they are: files may have grown, and what was learnt from them is as wide as they were.
+
+    Parameters
+    ----------
+    store
+        Only read.
+    stream
+        Its name.
+
+    Raises
+    ------
+    StoreCorrupt
+        When what is stored cannot be read.
+    """
+    stored = StoredSnapshots(store, stream).newest()
+    before = None if stored is None else stored.points
+    if before is None:
+        before = AdmissionLog(store, stream).points
+    if before is None or not points.sparse or before != replace(points, features=before.features):
+        return points
+    return before
 
 
 def declare_points(stream: RecordStream, stored: StoredSnapshot | None) -> None:

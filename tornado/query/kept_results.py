@@ -2,9 +2,10 @@
 
 A thread asks the loop as anybody would, finds what changed since the answer that the table has, and writes that. An answer is of the
 checkpoint's version or a later one, so one that is late serves several checkpoints. Every so often (`COMPARED_S`) all rows are compared by
-the server: what somebody else has changed is put right, and told. A vertex whose name has the character of number zero has no row, as
-PostgreSQL has no text for it, and a value that is such a name has U+FFFD in its place. What goes wrong (the server is away, the loop does
-not converge in time) is counted, reported once and tried again, with growing pauses; the service does not wait for it.
+the server: what somebody else has changed is put right, and told. So they are when the table is not the one any more that was left.
+A vertex whose name has the character of number zero has no row, as PostgreSQL has no text for it, and a value that is such a name has U+FFFD
+in its place. What goes wrong (the server is away, the loop does not converge in time) is counted, reported once and tried again, with growing
+pauses; the service does not wait for it.
 """
 
 from __future__ import annotations
@@ -269,11 +270,13 @@ class KeptResults:
         finally:
             self._service.discard(query)
         answered_at, answered_at_s = self._clock.now(), self._clock.monotonic()
-        self._table.open()
         if self._table.is_anew:
             self._rows = None
+        self._table.open()
         known = self._rows
-        compares = known is None or answered_at_s >= self._compared_at_s + COMPARED_S
+        # A table that has become another one has not what was left in it.
+        is_due = answered_at_s >= self._compared_at_s + COMPARED_S
+        compares = known is None or self._table.is_anew or is_due
         changed, gone = rows.changed_since(_NO_ROWS if known is None else known)
         written, removed = (np.ones(len(rows.ids), np.bool_), gone[:0]) if compares else (changed, gone)
         if compares:

@@ -284,6 +284,7 @@ def require_version(cursor: Cursor, label: str) -> None:
         )
 
 
+ENCODING_HINT: Final = "Use a database that takes every text: createdb -E UTF8 -l C -T template0 NAME."
 _PERMISSION: Final = f"Let the user create a schema and tables, or make the schema {SCHEMA} its own."
 
 
@@ -308,6 +309,8 @@ def meant(error: psycopg2.Error, what: str, label: str, *, permission: str = _PE
             return StoreFull(told)
         case psycopg2.errors.InsufficientPrivilege() | psycopg2.errors.ReadOnlySqlTransaction():
             return StoreLocked(told, hint=permission)
+        case psycopg2.errors.UntranslatableCharacter():
+            return StoreError(told, hint=ENCODING_HINT)
     if "password authentication failed" in said or "no password supplied" in said or "pg_hba.conf" in said:
         return StoreLocked(told, hint="Look at the user and the password in the address.")
     if "database" in said and "does not exist" in said:

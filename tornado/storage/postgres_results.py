@@ -5,7 +5,9 @@ that are no more go, and a row of ``TABLE_snapshots`` says what the table is the
 never half of one.
 
 After an error the connection is given up: the next renewal begins with a new one, and has to be of all rows (`is_anew`), whatever has
-become of the transaction before. One service at a time renews a table: an advisory lock on it goes with the connection.
+become of the transaction before. One service at a time renews a table: an advisory lock on it goes with the connection. A table that
+somebody else has dropped and made anew, altered or truncated is another one: that is looked for before each renewal, and at its end,
+when nobody can do it any more.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ import psycopg2
 import psycopg2.errors
 from psycopg2.sql import SQL, Composed, Identifier
 
-from ..errors import InvalidArgument, StoreLocked
-from .postgres import LOCK_PATIENCE_S, Cursor, connected, label_of, meant
+from ..errors import InvalidArgument, StoreError, StoreLocked
+from .postgres import ENCODING_HINT, LOCK_PATIENCE_S, Cursor, connected, label_of, meant
 
 KEPT_SNAPSHOTS: Final = 10_000
 """How many of the newest rows of ``TABLE_snapshots`` are left; a table does not grow for ever."""
@@ -37,6 +39,7 @@ _CHANGED: Final = Identifier("tornado_loops_rows_that_were_changed_since_the_las
 _REMOVED: Final = Identifier("tornado_loops_rows_that_were_removed_since_the_last_renewal")
 _LOCK: Final = 0x7265736C << 32  # beside the lock of a store; below it is the number of the table
 _TYPES: Final = {"int64": "bigint", "float64": "double precision", "string": "text"}
+_OF_EVERY_TEXT: Final = ("UTF8", "SQL_ASCII")  # which takes any bytes for what they are
 _STAMP: Final = ("version bigint", "answered_at timestamp with time zone")
 _OF_SNAPSHOTS: Final = (
     "number bigint",
@@ -44,6 +47,7 @@ _OF_SNAPSHOTS: Final = (
     *("loop text", "stream text", "offsets jsonb", "certificate jsonb"),
     *("vertices bigint", "changed bigint", "removed bigint"),
 )
+# To make a table anew gives it another number; to truncate or rewrite it another file.
 _SHAPE: Final = """
 SELECT relkind, array(
     SELECT attname || ' ' || format_type(atttypid, atttypmod) FROM pg_attribute
@@ -51,6 +55,8 @@ SELECT relkind, array(
 ), EXISTS (
     SELECT FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
     WHERE indrelid = pg_class.oid AND indisunique AND indpred IS NULL AND indnkeyatts = 1 AND attname = %(key)s
+), oid, relfilenode, array(
+    SELECT pg_relation_filenode(relid) FROM pg_partition_tree(pg_class.oid) ORDER BY relid
 ) FROM pg_class WHERE oid = to_regclass(quote_ident(%(name)s))
 """
 _VALID: Final = "Use postgresql://USER:PASSWORD@HOST:PORT/DATABASE/TABLE."
@@ -153,6 +159,7 @@ class PostgresResults:
         self._table, self._snapshots = Identifier(address.table), Identifier(address.table + _SNAPSHOTS)
         self._connection: Any = None
         self._has_all = False
+        self._shapes: list[list[Any]] = []  # of both tables, as they were when this connected
 
     @property
     def is_anew(self) -> bool:
@@ -164,21 +171,25 @@ class PostgresResults:
         self._has_all = False
 
     def open(self) -> None:
-        """Connect, and make the table where there is none; nothing where that was done.
+        """Connect, and make the table where there is none. Where that was done, and the table is another one now, do it anew.
 
         Raises
         ------
         InvalidArgument
-            The table has other columns.
+            The table has other columns; or it has texts, and the encoding of the database lacks characters.
         StoreLocked
             The server lets this user not in or make no tables, there is no such database, or another service keeps the table.
         StoreUnreachable
             No server answers.
         """
+        with self._as_ours("look at the results"):
+            if self._connection is not None and not self._is_as_it_was():
+                self.close()
         if self._connection is not None:
             return
         with self._as_ours("open"):
             self._connection = connected(self._address.database, schema=None)
+            self._require_every_text(self._connection.get_parameter_status("server_encoding"))
             with self._connection.cursor() as cursor:
                 self._take(cursor)
             self._connection.commit()
@@ -208,9 +219,11 @@ class PostgresResults:
         Raises
         ------
         StoreError
-            As `open`; or the server could not do it. Then nothing is renewed, unless the end of the transaction was not heard of.
+            As `open`; or the server could not do it, or the table has become another one since this was opened. Then nothing is
+            renewed, unless the end of the transaction was not heard of.
         """
-        self.open()
+        if self._connection is None:
+            self.open()
         with self._as_ours("renew the results"):
             with self._connection.cursor() as cursor:
                 cursor.execute("SET LOCAL lock_timeout = '5s'")
@@ -218,6 +231,12 @@ class PostgresResults:
                 gone = self._remove_others(cursor) if self.is_anew else self._remove(cursor, removed)
                 put = self._put(cursor, of)
                 self._note(cursor, of, put, gone)
+                # The locks of what was written keep both tables as they are until the end.
+                if self._found_shapes(cursor) != self._shapes:
+                    raise StoreError(
+                        f"somebody else has made the table {self.label} anew, altered or truncated it",
+                        hint="The next renewal is of all rows.",
+                    )
             self._connection.commit()
             self._has_all = True
             return put + gone
@@ -247,6 +266,29 @@ class PostgresResults:
             self.close()
             raise
 
+    def _require_every_text(self, encoding: str) -> None:
+        """Nobody knows the names that will come, and one that does not fit would hold up all others for good."""
+        if self._texts and encoding not in _OF_EVERY_TEXT:
+            raise InvalidArgument(
+                f"the table {self.label} has texts ({', '.join(self._texts)}), and the encoding of its database is {encoding}, which lacks "
+                "characters that names may have",
+                hint=ENCODING_HINT,
+            )
+
+    def _is_as_it_was(self) -> bool:
+        with self._connection.cursor() as cursor:
+            found = self._found_shapes(cursor)
+        self._connection.commit()
+        return found == self._shapes
+
+    def _found_shapes(self, cursor: Cursor) -> list[list[Any]]:
+        found = []
+        cursor.execute("SET LOCAL lock_timeout = '5s'")
+        for name, key in ((self._table, "vertex"), (self._snapshots, "number")):
+            cursor.execute(_SHAPE, {"name": name.string, "key": key})
+            found.append(cursor.fetchall())
+        return found
+
     def _take(self, cursor: Cursor) -> None:
         """Make the tables, become the only one that renews them, and look whether they are what they should be."""
         columns = tuple(f"{name} {kind}" for name, kind in self._types.items()) + _STAMP
@@ -268,8 +310,10 @@ class PostgresResults:
                 f"the table {self.label} is kept by another service",
                 hint="End that one, or name another table.",
             ) from error
-        self._require_columns(cursor, self._table, columns, key="vertex")
-        self._require_columns(cursor, self._snapshots, _OF_SNAPSHOTS, key="number")
+        self._shapes = self._found_shapes(cursor)
+        of_results, of_snapshots = self._shapes
+        self._require_columns(self._table, of_results, columns, key="vertex")
+        self._require_columns(self._snapshots, of_snapshots, _OF_SNAPSHOTS, key="number")
         made = SQL(", ".join(columns[:2]))
         for name in (_CHANGED, _REMOVED):
             cursor.execute(SQL("CREATE TEMPORARY TABLE {} ({}) ON COMMIT DELETE ROWS").format(name, made))
@@ -281,10 +325,9 @@ class PostgresResults:
             cursor.execute(SQL("CREATE TABLE {} ({})").format(name, columns))
 
     def _require_columns(
-        self, cursor: Cursor, name: Identifier, columns: tuple[str, ...], *, key: str
+        self, name: Identifier, shape: list[Any], columns: tuple[str, ...], *, key: str
     ) -> None:
-        cursor.execute(_SHAPE, {"name": name.string, "key": key})
-        ((kind, found, has_key),) = cursor.fetchall()
+        ((kind, found, has_key, *_),) = shape
         if kind not in {"r", "p"} or tuple(found) != columns or not has_key:
             raise InvalidArgument(
                 f"{name.string} in {self.label} is no table of these results: it has ({', '.join(found)})"
