@@ -287,6 +287,25 @@ def test_a_stream_keeps_the_kind_of_its_window():
         started(master, "5")
 
 
+@pytest.mark.parametrize("width", ["2", "1h"])
+def test_a_stream_that_ended_before_anything_came_goes_on_with_its_window(width):
+    store = KeptStore()
+    with Master(store, 1) as master:
+        assert started(master, width).checkpoint() == 0
+    for _ in range(2):
+        with Master(store, 1) as master:
+            loop = started(master, width)
+            assert loop.wait_idle(30)
+            loop.checkpoint()
+    with Master(store, 1) as master:
+        loop = started(master, width)
+        loop.admit(EdgeBatch.of([0, 1, 2], [1, 2, 3]), "insert", 3)
+        assert sources_of(loop) == ([1, 2] if width == "2" else [0, 1, 2])
+        assert loop.checkpoint() > 0
+    with Master(store, 1) as master:
+        assert sources_of(started(master, width)) == ([1, 2] if width == "2" else [0, 1, 2])
+
+
 @pytest.mark.parametrize("starts", [(False, True), (True, False, True), (True, False)])
 def test_a_window_counts_what_comes_as_this_start_says_whatever_the_ones_before_it_said(starts):
     store = KeptStore()

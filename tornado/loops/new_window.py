@@ -49,7 +49,9 @@ def window_of(
             f"stream {stream.name!r} has points, and a window ({width}) is one of edges",
             hint="Leave the window out; a program that learns can forget by its own parameters.",
         )
-    is_stored = stream.stored.newest() is not None
+    newest = stream.stored.newest()
+    # One of version 0 is of a service that ended before anything came.
+    is_stored = newest is not None and newest.snapshot.version > 0
     log = stream.log
     if log is None:
         store.drop(f"{stream.name}/log")

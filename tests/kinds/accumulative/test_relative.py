@@ -7,7 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
+import tornado
 from apps.absorbing_walk import AbsorbingWalk
+from apps.connected_components import ConnectedComponents
 from apps.katz import Katz
 from tests.kinds.accumulative.test_conservation import check_conserved, records, values_of
 from tests.kinds.accumulative.truth import Multigraph, share_off, spectral_radius, walks
@@ -273,6 +275,23 @@ def test_the_main_loop_is_near_again_when_the_edges_have_gone_that_gave_no_end(w
         state, certificate, found = answer(loop)
         assert state is BranchState.CONVERGED
         assert found == pytest.approx(dict.fromkeys(range(20), 2.0), rel=certificate["bound"] + 1e-14)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("walk", [AbsorbingWalk(), Katz(alpha=0.02)])
+def test_a_loop_that_begins_on_a_graph_that_is_there_comes_to_rest_near_its_values(workers, walk):
+    random, truth = np.random.default_rng(1), Multigraph()
+    batch = EdgeBatch.of(*random.integers(15, size=(2, 200)))
+    truth.apply(batch)
+    with tornado.open("memory:", workers=workers) as session:
+        components = session.start(ConnectedComponents(), "components")
+        components.insert(batch.src, batch.dst)
+        assert components.wait_idle(WAIT_S)
+        loop = session.start(walk, "walk", stream="components")
+        assert loop.wait_idle(WAIT_S)
+        assert loop.statistics().pending == 0
+        found = loop.read().values
+    assert share_off(found, walks(truth.edges, truth.vertices, **oracle_of(walk))) <= walk.accuracy
 
 
 def test_a_stop_in_the_middle_of_a_trial_leaves_the_values_that_there_were(monkeypatch):

@@ -82,7 +82,7 @@ class SumState:
         totals[:] = 0.0
         totals[names.BASE] = 1.0
         totals[names.THETA] = np.inf
-        totals[names.GOAL] = -1.0
+        totals[names.GOAL] = -np.inf
         split = counters[names.SPLIT]  # the columns have parts of weights, which a fork must replace
         counters[:] = 0
         counters[names.SPLIT] = split
