@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..clock import Clock
-from ..errors import InvalidArgument, QueueFull
+from ..errors import IncompleteBatch, InvalidArgument, QueueFull
 from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED, ParsedRecords, Rejection
 from ..records.edge_batch import EDGES, EdgeBatch
@@ -182,9 +182,10 @@ class Staging:
 
         Raises
         ------
+        IncompleteBatch
+            When a chunk of a part is not here.
         InvalidArgument
-            When a chunk of a part is not here, parts have orders of different kinds or some none, or a batch before this one is
-            not in.
+            When parts have orders of different kinds or some none, or a batch before this one is not in.
         QueueFull
             When the loop lags; nothing was admitted, and the same call may be made again.
         """
@@ -252,10 +253,9 @@ def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], 
     names = ((name, chunk) for name, chunks in claimed.items() for chunk in range(chunks))
     if found < wanted:
         name, chunk = next(one for one in names if one not in here)
-        raise InvalidArgument(
+        raise IncompleteBatch(
             f"batch {key.number} of {key.source!r} lacks {wanted - found} of its {wanted} chunks, the first is "
-            f"chunk {chunk} of part {name!r}",
-            hint="Send the batch again: this service was restarted since, or waited too long for the commit.",
+            f"chunk {chunk} of part {name!r}"
         )
     return [here[one] for one in names]
 
