@@ -5,7 +5,8 @@
     TornadoError
     ├── CallerError (also a ValueError)     the caller asked for something that cannot be done
     │   ├── InvalidArgument                 a value outside what is allowed
-    │   │   └── BodyTooLarge                more than is taken at once, as it was sent or once it is unpacked
+    │   │   ├── BodyTooLarge                more than is taken at once, as it was sent or once it is unpacked
+    │   │   └── IncompleteBatch             chunks of a numbered batch are not here: send it again, and then commit it
     │   ├── UnknownField                    a field name nobody declared
     │   ├── Unauthorized                    nobody is known by what was shown: no token, or a wrong one
     │   ├── Forbidden                       the token that was shown does not allow it
@@ -116,6 +117,15 @@ class BodyTooLarge(InvalidArgument):
 
     code = "body-too-large"
     default_hint = "Send it in several."
+
+
+class IncompleteBatch(InvalidArgument):
+    """A numbered batch was committed of which chunks are not here (any more); nothing of it was taken."""
+
+    code = "incomplete-batch"
+    default_hint = (
+        "Send the batch again: this service was restarted since, or waited too long for the commit."
+    )
 
 
 class UnknownField(CallerError):

@@ -4,6 +4,7 @@ import sys
 from types import SimpleNamespace
 from unittest.mock import Mock
 
+import httpx
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from tornado.client import (
     Unreachable,
     connect,
 )
+from tornado.client.operations import Operations
 from tornado.ingest.source_names import check_batch_source
 
 COLUMNS = {"src": [1, 2, 2], "dst": [2, 3, 4], "weight": [1.0, 2.0, 9.0]}
@@ -118,6 +120,24 @@ def test_a_numbered_batch_is_in_once_and_keeps_the_order_of_its_rows(service, ow
     assert paths.describe()["offsets"] == {"client:nightly": 3}
     with pytest.raises(Refused, match=r"batch 5 of 'client:nightly' .* stream .* up to 0. The next one is 1"):
         stream.insert([1], [2], batch=Batch("nightly", 5))
+
+
+def test_a_numbered_batch_that_the_service_has_lost_before_the_commit_is_in_once(
+    running, service, own_stream, monkeypatch
+):
+    document, lost = Operations.document, []
+
+    def losing(operations, call):
+        if call.method == "POST" and "/batches/" in call.path and len(lost) < 2:
+            # What a restart does to what is not committed.
+            lost.append(httpx.delete(running.url + call.path).status_code)
+        return document(operations, call)
+
+    monkeypatch.setattr(Operations, "document", losing)
+    outcome = service.stream(own_stream).insert([1, 2], [2, 3], batch=Batch("nightly", 0))
+    assert (outcome.accepted, outcome.repeated, outcome.offsets) == (2, False, {"client:nightly": 2})
+    assert lost == [204, 204]
+    assert service.loop(f"{own_stream}-paths").query([3]).values == {3: 2.0}
 
 
 @pytest.mark.parametrize("sender", ["bad name/", "", "17", "x" * 94, "a\n", 7])

@@ -20,7 +20,7 @@ from tornado.client import (
 )
 from tornado.client.changes import ChangeCollector
 from tornado.client.events import Event
-from tornado.client.operations import Operations
+from tornado.client.operations import Batch, Operations
 from tornado.client.steps import SILENCE_S, Again, Attempts, Break, Call, Failure, Pause, Reply, made
 from tornado.command.client import translated
 
@@ -133,6 +133,53 @@ def test_a_push_that_ends_in_the_middle_says_how_much_of_it_was_taken(monkeypatc
         "the 4 records from row 4 on may be in or not; they had no batch number",
         "the 4 records before were taken",
     ]
+
+
+def put_and_commit(steps, *commits):
+    """Return the calls of a batch whose commits are answered so, and the pauses between; raises what it raises."""
+    seen, waiting, outcome = [], list(commits), None
+    try:
+        while True:
+            step = steps.send(outcome)
+            if isinstance(step, Pause):
+                seen.append(step.seconds)
+                outcome = None
+            else:
+                seen.append(f"{step.method} {step.path.rpartition('/')[2]}")
+                outcome = FINE if step.method == "PUT" else waiting.pop(0)
+    except StopIteration as ended:
+        assert not waiting
+        return ended.value, seen
+
+
+IN = Reply(200, b'{"accepted": 3, "rejected": 0, "offsets": {"client:n": 3}, "repeated": false}')
+LOST = problem(422, "incomplete-batch")
+
+
+def test_a_batch_whose_chunks_a_restart_has_lost_is_sent_again_from_its_beginning(monkeypatch):
+    monkeypatch.setattr("tornado.client.columns.ROWS_A_BODY", 2)
+    table = pa.table({"src": range(3), "dst": range(3)})
+    steps = Operations(30.0).insert_batch("roads", Batch("n", 7), table)
+    outcome, seen = put_and_commit(steps, LOST, problem(503), LOST, IN)
+    sent = ["PUT 0", "PUT 1", "POST 7"]
+    assert seen == [*sent, 0.1, *sent, 0.1, "POST 7", 0.2, *sent]
+    assert (outcome.accepted, outcome.offsets, outcome.repeated) == (3, {"client:n": 3}, False)
+
+
+@pytest.mark.parametrize(
+    ("patience_s", "answers", "code"),
+    [
+        (0.0, [LOST], "incomplete-batch"),
+        (0.5, [LOST] * 3, "incomplete-batch"),
+        (30.0, [problem(422)], "a-code"),
+    ],
+)
+def test_a_batch_is_sent_again_within_the_patience_and_for_no_other_refusal(patience_s, answers, code):
+    steps = Operations(patience_s).insert_batch("roads", Batch("n", 7), pa.table({"src": [1], "dst": [2]}))
+    waiting = list(answers)
+    with pytest.raises(Refused) as refused:
+        put_and_commit(steps, *waiting)
+    assert refused.value.code == code
 
 
 def test_the_command_line_makes_each_error_one_of_its_own():

@@ -102,7 +102,8 @@ def test_a_gap_is_refused_at_the_first_part_with_what_to_do(client):
 
 def test_a_commit_of_what_was_never_sent_is_refused_and_may_come_again(client):
     put(client, 0, "0.a", body([1], [8]))
-    document = problem(commit(client, 0, ("0.a", 2)), 422, "invalid-argument")
+    document = problem(commit(client, 0, ("0.a", 2)), 422, "incomplete-batch")
+    assert document["hint"].startswith("Send the batch again: this service was restarted since")
     assert "lacks 1 of its 2 chunks, the first is chunk 1 of part '0.a'" in document["detail"]
     put(client, 0, "0.a", body([8], [9]), chunk=1)
     assert commit(client, 0, ("0.a", 2)).json()["accepted"] == 2
@@ -119,7 +120,7 @@ def test_a_commit_costs_what_lies_here_however_many_chunks_it_claims(client):
     put(client, 0, "0.a", body([1], [8]))
     parts = [(f"0.{name}", 1_000_001) for name in "abcdefgh"]
     tracemalloc.start()
-    document = problem(commit(client, 0, *parts), 422, "invalid-argument")
+    document = problem(commit(client, 0, *parts), 422, "incomplete-batch")
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert "lacks 8000007 of its 8000008 chunks, the first is chunk 1 of part '0.a'" in document["detail"]
@@ -131,7 +132,7 @@ def test_a_batch_that_is_given_up_is_gone_and_one_that_is_in_stays(client):
     put(client, 0, "0.a", body([1], [8]))
     path = f"/v1/loops/roads/batches/{SOURCE}/0"
     assert client.delete(path).status_code == 204
-    problem(commit(client, 0, ("0.a", 1)), 422, "invalid-argument")
+    problem(commit(client, 0, ("0.a", 1)), 422, "incomplete-batch")
     put(client, 0, "0.b", body([1], [8]))
     commit(client, 0, ("0.b", 1))
     assert client.delete(path).status_code == 204

@@ -1,5 +1,6 @@
 """Loops that do not answer: nobody waits for them beyond a deadline, and health for nobody."""
 
+import logging
 import re
 import threading
 from functools import partial
@@ -10,6 +11,7 @@ import pytest
 
 from tests.query.conftest import eventually, start_roads
 from tornado.errors import WorkerLost
+from tornado.query import http
 from tornado.query import service as service_module
 from tornado.query.query import Query
 from tornado.query.request import QueryRequest
@@ -336,6 +338,29 @@ def test_a_body_keeps_its_place_until_the_thread_that_has_it_comes_to_its_end(fa
     finally:
         fake.answers.set()
     eventually(lambda: WAITING["push"](client).status_code == 202)
+
+
+def test_a_server_that_ends_answers_what_hangs_with_one_warning_in_its_log(
+    fake, open_service, serve, monkeypatch, caplog
+):
+    monkeypatch.setattr(http, "STOPPING_S", 0.3)
+    start_roads(fake)
+    client = serve(open_service(fake), admission_timeout_s=60.0)
+    fake.answers.clear()
+    try:
+        answers, threads = asked_at_once(client.server.url, {"push": WAITING["push"]})
+        eventually(lambda: client.server._bulkheads.admissions._threads)
+        client.server.stop()
+        for thread in threads:
+            thread.join()
+    finally:
+        fake.answers.set()
+    answer = answers["push"]
+    assert (answer.status_code, answer.json()["code"]) == (503, "unresponsive")
+    assert "may have been done or not" in answer.json()["hint"]
+    [said] = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert said.getMessage().endswith("requests that have not come to an end within 0.3 s: 1")
+    assert not said.exc_info
 
 
 def test_a_body_that_no_thread_took_gives_its_place_back(fake, open_service, serve, monkeypatch):

@@ -1,10 +1,11 @@
 """Bodies of requests: how many entries one may have, since each costs while nothing else of the process runs."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from tornado.query.http_models import MOST_ENTRIES, parse_body, parse_query
+from tornado.query.http_models import MOST_ENTRIES, QueryBody, parse_body, parse_query
 from tornado.query.http_routes_batches import MOST_PARTS, CommitBody
 from tornado.query.problems import ProblemError
 from tornado.query.request import MOST_VERTICES
@@ -52,3 +53,8 @@ def test_a_batch_may_have_as_many_parts_as_it_says():
     parts = [{"part": f"0-{number}", "chunks": 1} for number in range(MOST_PARTS)]
     body = json.dumps({"parts": parts}).encode()
     assert len(parse_body(CommitBody, body, "the commit of a batch", "{}").parts) == MOST_PARTS
+
+
+def test_the_error_that_the_document_shows_names_the_fields_of_a_question():
+    shown = (Path(__file__).resolve().parents[2] / "docs" / "http.md").read_text()
+    assert f'valid are: {", ".join(QueryBody.model_fields)}"' in " ".join(shown.split())

@@ -6,6 +6,7 @@ import pytest
 
 import tornado
 from apps.sssp import ShortestPaths
+from tornado.client import Batch, Refused, connect
 from tornado.errors import InvalidArgument
 
 
@@ -70,3 +71,50 @@ def test_edges_without_times_are_refused_where_others_have_them():
         paths.insert([1], [2], times=[5])
         with pytest.raises(InvalidArgument, match="has no time"):
             paths.insert([1], [2])
+
+
+@pytest.fixture
+def served():
+    """A stream with a window of 30 s: its loop, and how a client pushes to it."""
+    with tornado.open(workers=1) as session:
+        stream = session.stream("roads", window="30s")
+        paths = stream.start(ShortestPaths(source=1))
+        with connect(session.serve().url) as service:
+            yield paths, service.stream("roads")
+
+
+@pytest.mark.parametrize("comes_first", [None, Batch("nightly", 0)], ids=["a push first", "a batch first"])
+def test_the_times_of_numbered_batches_count_as_those_of_pushes(served, comes_first):
+    paths, roads = served
+    assert roads.insert([1, 1], [2, 3], time=[0, 90], batch=comes_first).accepted == 2
+    assert left_in(paths) == {1: 0.0, 3: 1.0}
+    second = Batch("nightly", 0 if comes_first is None else 1)
+    assert roads.insert([1], [4], time=[100], batch=second).accepted == 1
+    assert roads.insert([1], [5], time=[110]).accepted == 1
+    assert left_in(paths) == {1: 0.0, 3: 1.0, 4: 1.0, 5: 1.0}
+    said = roads.describe()["window"]
+    assert (said["by"], said["newest"], said["late"]) == ("time", "1970-01-01T00:01:50.000Z", 0)
+    assert (
+        roads.insert([1, 1], [6, 7], time=[120, None], batch=Batch("nightly", second.number + 1)).rejected
+        == 1
+    )
+
+
+def test_the_order_of_a_numbered_batch_takes_its_times_along(served, monkeypatch):
+    monkeypatch.setattr("tornado.client.columns.ROWS_A_BODY", 1)
+    paths, roads = served
+    assert roads.insert([1, 1, 1], [2, 3, 4], time=[100, 5, 110], batch=Batch("nightly", 0)).accepted == 3
+    assert roads.describe()["window"]["late"] == 1
+    assert left_in(paths) == {1: 0.0, 2: 1.0, 4: 1.0}
+
+
+def test_a_batch_of_which_a_chunk_has_no_times_is_refused_before_the_window_goes_by_any(served, monkeypatch):
+    """What one chunk lacks is known when all are there, where nothing of the batch can be rejected any more."""
+    monkeypatch.setattr("tornado.client.columns.ROWS_A_BODY", 1)
+    paths, roads = served
+    with pytest.raises(Refused, match=r"record 0 \(1 -> 2.*client:nightly: it has no time.*Give each record"):
+        roads.insert([1, 1], [2, 3], time=[None, 90], batch=Batch("nightly", 0))
+    assert paths.query().snapshot.offsets == {}
+    assert roads.insert([1], [3], time=[90], batch=Batch("nightly", 0)).accepted == 1
+    assert roads.insert([1, 1], [4, 5], time=[None, 95], batch=Batch("nightly", 1)).rejected == 1
+    assert left_in(paths) == {1: 0.0, 3: 1.0, 5: 1.0}

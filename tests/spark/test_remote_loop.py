@@ -65,6 +65,11 @@ def test_a_refusal_is_the_error_of_the_service(server):
         loop.describe()
     with RemoteLoop(server.url, "roads") as loop, pytest.raises(InvalidArgument, match="next one is 0"):
         loop.stage("spark:q", 4, "0.a", 0, TABLE)
+    with (
+        RemoteLoop(server.url, "roads") as loop,
+        pytest.raises(InvalidArgument, match=r"lacks 1 of its 1 chunks.* Send the batch again"),
+    ):
+        loop.commit("spark:q", 0, [("0.a", 1)])
 
 
 def test_a_branch_that_does_not_converge_has_no_values(server, fake):

@@ -16,13 +16,15 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pyarrow as pa
 
 from .columns import bodies
-from .errors import InvalidInput, OutcomeUnknown, QueryEnded, ServiceError
-from .steps import Again, Call, Document, Reply, Steps, made
+from .errors import InvalidInput, OutcomeUnknown, QueryEnded, Refused, ServiceError
+from .steps import Again, Call, Document, Reply, Steps, growing_pauses, made
 
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
 # The last event of a query.
 DONE = "done"
+# Of a commit: what was put is not there, as the service was restarted in between.
+_INCOMPLETE = "incomplete-batch"
 # As a service takes it behind `client:`.
 _LONGEST_SENDER = 93
 _SENDER = re.compile(rf"(?![0-9]+\Z)[A-Za-z0-9_.-]{{1,{_LONGEST_SENDER}}}")
@@ -262,6 +264,8 @@ class Operations:
     def insert_batch(self, loop: str, batch: Batch, table: pa.Table) -> Steps[PushOutcome]:
         """Send a table as one numbered batch, which is in whole or not at all, and once.
 
+        A service that was restarted before the commit has lost what it was sent, and is sent the table again within the patience.
+
         Raises
         ------
         InvalidInput
@@ -276,13 +280,26 @@ class Operations:
         path = f"/v1/loops/{quoted(loop)}/batches/{quoted(f'client:{batch.sender}')}/{batch.number}"
         # The order of rows counts: an edge may come, go and come again.
         table = table.append_column("order", pa.array(range(table.num_rows), pa.int64()))
+        pauses = growing_pauses(self.patience_s)
+        while True:
+            try:
+                found = yield from self._send_batch(path, table)
+            except Refused as error:
+                pause = next(pauses, None) if error.code == _INCOMPLETE else None
+                if pause is None:
+                    raise
+            else:
+                return PushOutcome(found["accepted"], found["rejected"], found["offsets"], found["repeated"])
+            yield pause
+
+    def _send_batch(self, path: str, table: pa.Table) -> Steps[Document]:
+        """Bring all chunks of a batch, and commit it."""
         chunks = 0
         for chunks, (_, body) in enumerate(bodies(table), 1):  # counted
             yield from self.document(
                 Call("PUT", f"{path}/parts/0/{chunks - 1}", content=body, content_type=ARROW)
             )
-        found = yield from self.document(_posted(path, {"parts": [{"part": "0", "chunks": chunks}]}))
-        return PushOutcome(found["accepted"], found["rejected"], found["offsets"], found["repeated"])
+        return (yield from self.document(_posted(path, {"parts": [{"part": "0", "chunks": chunks}]})))
 
 
 def events_of_query(identifier: str) -> Call:

@@ -9,9 +9,10 @@ of the caller.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
@@ -239,6 +240,17 @@ class Attempts:
         return Pause(pause_s)
 
 
+def growing_pauses(patience_s: float) -> Iterator[Pause]:
+    """Iterate over pauses that grow, and sum up to at most the patience: before each further attempt at several calls in a row."""
+    waited_s = 0.0
+    for attempt in itertools.count():
+        pause_s = _grown_s(attempt)
+        waited_s += pause_s
+        if waited_s > patience_s:
+            return
+        yield Pause(pause_s)
+
+
 def error_of(call: Call, outcome: Reply | Failure) -> ServiceError:
     """Return the error that an outcome is; see `tornado.client.errors`."""
     if isinstance(outcome, Failure):
@@ -265,7 +277,7 @@ def error_of(call: Call, outcome: Reply | Failure) -> ServiceError:
 
 def _pause_before_next(call: Call, outcome: Reply | Failure, attempt: int) -> float | None:
     """Return how long to wait before the same call is made again; None: it is not."""
-    grown_s = min(_SHORTEST_PAUSE_S * 2.0 ** min(attempt, 10), _LONGEST_PAUSE_S)
+    grown_s = _grown_s(attempt)
     if isinstance(outcome, Failure):
         # One that never answered is more likely a wrong address than a service that comes back.
         if not outcome.was_reached:
@@ -280,6 +292,10 @@ def _pause_before_next(call: Call, outcome: Reply | Failure, attempt: int) -> fl
         return None
     asked_s = _retry_after_s(outcome)
     return grown_s if asked_s is None else max(asked_s, grown_s)
+
+
+def _grown_s(attempt: int) -> float:
+    return min(_SHORTEST_PAUSE_S * 2.0 ** min(attempt, 10), _LONGEST_PAUSE_S)
 
 
 def _is_silence(outcome: Reply | Failure) -> bool:

@@ -202,7 +202,7 @@ class RunCommand(ProgramCommand):
 @click.option(
     "--checkpoint-every",
     metavar="TIME",
-    help="Store a snapshot so often while the loop goes on (5s, 500ms, 2m; `off`): a start on the same --store goes on from "
+    help="Look so often whether a new snapshot is worth its while (5s, 500ms, 2m; `off`): a start on the same --store goes on from "
     "the newest one. Default: 1m in a durable store.",
 )
 @click.option(

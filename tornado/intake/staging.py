@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..clock import Clock
-from ..errors import InvalidArgument, QueueFull
+from ..errors import IncompleteBatch, InvalidArgument, QueueFull
 from ..ingest.interner import Draft
 from ..ingest.parsed import REJECTED, ParsedRecords, Rejection
 from ..records.edge_batch import EDGES, EdgeBatch
 from ..records.record_batch import RecordBatch
+from ..records.timed_edges import NO_TIME, TimedEdges
 from .pushed_sources import Pushed
 from .stream_intake import StreamIntake
 
@@ -154,6 +155,7 @@ class Staging:
             return False
         optional = (OPTIONAL if isinstance(parsed.batch, EdgeBatch) else OPTIONAL_OF_POINTS) & columns
         intake.columns.require(key.source, optional)
+        parsed = parsed.timed()
         bad, reason, checked = intake.check(parsed.batch)
         parsed = parsed.without(bad, reason, bounds=REJECTED)
         staged = _Chunk(
@@ -180,9 +182,10 @@ class Staging:
 
         Raises
         ------
+        IncompleteBatch
+            When a chunk of a part is not here.
         InvalidArgument
-            When a chunk of a part is not here, parts have orders of different kinds or some none, or a batch before this one is
-            not in.
+            When parts have orders of different kinds or some none, or a batch before this one is not in.
         QueueFull
             When the loop lags; nothing was admitted, and the same call may be made again.
         """
@@ -250,10 +253,9 @@ def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], 
     names = ((name, chunk) for name, chunks in claimed.items() for chunk in range(chunks))
     if found < wanted:
         name, chunk = next(one for one in names if one not in here)
-        raise InvalidArgument(
+        raise IncompleteBatch(
             f"batch {key.number} of {key.source!r} lacks {wanted - found} of its {wanted} chunks, the first is "
-            f"chunk {chunk} of part {name!r}",
-            hint="Send the batch again: this service was restarted since, or waited too long for the commit.",
+            f"chunk {chunk} of part {name!r}"
         )
     return [here[one] for one in names]
 
@@ -268,14 +270,15 @@ def _assembled(
     RecordBatch, tuple of Rejection, int64[records] or None
         The records, the rejected ones, and the places of records that are known by theirs, as `push_batch` takes them.
     """
-    kinds = list(dict.fromkeys(type(chunk.batch) for chunk in chunks))
+    batches = _alike([chunk.batch for chunk in chunks])
+    kinds = list(dict.fromkeys(type(batch) for batch in batches))
     if len(kinds) > 1 or len({chunk.places is None for chunk in chunks}) > 1:
         raise InvalidArgument(
             f"batch {key.number} of {key.source!r} has edges beside points, or points with ids beside some without",
             hint="Send the same columns with every chunk.",
         )
     kind: type[RecordBatch] = kinds[0] if kinds else EdgeBatch
-    batch = kind.concat(chunk.batch for chunk in chunks)
+    batch = kind.concat(batches)
     rejected: list[Rejection] = []
     placed: list[NDArray[np.int64]] = []
     records = 0
@@ -294,6 +297,18 @@ def _assembled(
     # Stable, and by its last key first.
     order = np.lexsort(ranks[::-1])
     return batch.take(order), tuple(rejected), None if places is None else places[order]
+
+
+def _alike(batches: Sequence[RecordBatch]) -> Sequence[RecordBatch]:
+    """Return the batches, those of edges without times among some with times as edges whose time is none."""
+    if not any(isinstance(batch, TimedEdges) for batch in batches):
+        return batches
+    return [
+        TimedEdges.at(batch, np.full(len(batch), NO_TIME))
+        if isinstance(batch, EdgeBatch) and not isinstance(batch, TimedEdges)
+        else batch
+        for batch in batches
+    ]
 
 
 def _common(checked: Sequence[tuple[object, ...]]) -> list[object]:

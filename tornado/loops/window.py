@@ -164,7 +164,10 @@ class Window:
             return
         if self.refuse(batch).any():
             record = int(np.argmax(self.refuse(batch)))
-            raise InvalidArgument(f"record {record} ({batch.described(record)}) of {entry.source}: {UNTIMED}")
+            raise InvalidArgument(
+                f"record {record} ({batch.described(record)}) of {entry.source}: {UNTIMED}",
+                hint="Give each record a time, or leave out those that have none.",
+            )
         state = self._ordered(batch)
         timed, cutoffs, late = self._timed(batch, state)
         newest = state.newest

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
 import ssl
 import threading
@@ -34,7 +35,10 @@ from .token_file import TokenFile
 
 STARTING_S = 10.0
 STOPPING_S = 5
+_CANCELLED_S = 1  # and then the framework ends them, each with its traceback
 BACKLOG = 512
+
+_log = logging.getLogger(__name__)
 
 
 class HttpServer:
@@ -151,7 +155,7 @@ class HttpServer:
             server_header=False,
             ws="none",
             timeout_keep_alive=30,
-            timeout_graceful_shutdown=STOPPING_S,
+            timeout_graceful_shutdown=STOPPING_S + _CANCELLED_S,
         )
         if self._certificate is not None:
             config.load()
@@ -192,14 +196,17 @@ class HttpServer:
             raise InvalidArgument("; ".join(refused))
 
     def stop(self) -> None:
-        """Finish the answers under way, wake those that wait, and end the thread; a second call does nothing."""
+        """Finish the answers under way, wake those that wait, and end the thread; a second call does nothing.
+
+        What takes longer than `STOPPING_S` is answered as unresponsive (503).
+        """
         thread, server, loop = self._thread, self._server, self._loop
         self._thread = None
         if thread is None or server is None:
             return
         server.should_exit = True
         if loop is not None and thread.is_alive():
-            loop.call_soon_threadsafe(self._stopping.set)
+            loop.call_soon_threadsafe(self._begin_to_end, server)
         thread.join()
         self.observer.stop()
         self._bulkheads.close()
@@ -215,11 +222,29 @@ class HttpServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    def _begin_to_end(self, server: uvicorn.Server) -> None:
+        """Wake those that wait, and have the others come to an end in time; on the event loop."""
+        self._stopping.set()
+        asyncio.get_running_loop().call_later(STOPPING_S, _give_up, server)
+
     def _run(self, bound: socket.socket) -> None:
         assert self._server is not None
         with bound, asyncio.Runner() as runner:
             self._loop = runner.get_loop()
             runner.run(self._server.serve(sockets=[bound]))
+
+
+def _give_up(server: uvicorn.Server) -> None:
+    """Cancel what is under way still; each request is answered then (`RequestIds`)."""
+    tasks = server.server_state.tasks
+    if tasks:
+        _log.warning(
+            "the HTTP server ends, and waits no longer for requests that have not come to an end within %g s: %d",
+            STOPPING_S,
+            len(tasks),
+        )
+    for task in tasks:
+        task.cancel()
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -2,11 +2,13 @@
 
 The name is the client's (`X-Request-ID`) where it is a plain word, as behind a proxy that has given one already; else it is made
 here. The answer carries it, and whatever is logged while the request is answered can ask for it (`current`). Requests that the
-service itself failed are warnings; the others are logged for whoever asked for an access log.
+service itself failed are warnings; the others are logged for whoever asked for an access log. What a server that ends waits for no longer is
+answered here too.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -17,6 +19,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..clock import Clock
+from ..errors import Unresponsive
+from .http_requests import problem_response
+from .problems import of_error
 from .tracing import request_span
 
 HEADER = "x-request-id"
@@ -72,6 +77,13 @@ class RequestIds:
             with request_span(scope["method"], headers) as answered:
                 try:
                     await self._app(scope, receive, named)
+                except asyncio.CancelledError:
+                    # Only a server that ends cancels. The framework would say 500, as if nothing could have come of it, and
+                    # log where each request stood.
+                    if not status:
+                        await problem_response(of_error(_given_up(scope["method"], path)))(
+                            scope, receive, named
+                        )
                 finally:
                     answered(status, getattr(scope.get("route"), "path", None))
         finally:
@@ -93,3 +105,10 @@ class RequestIds:
                 },
             )
             _REQUEST.reset(token)
+
+
+def _given_up(method: str, path: str) -> Unresponsive:
+    return Unresponsive(
+        f"{method} {path} did not come to an end before this server did",
+        hint="Ask again when it is back. What was to change something may have been done or not: look before it is sent again.",
+    )
