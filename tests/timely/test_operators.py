@@ -76,6 +76,39 @@ def test_exchange_splits_arrays_columns_and_lists_alike():
     assert list(Exchange(keys[0]).route(np.array([-1, 4]), 0, 2, None))[1][1].tolist() == [-1]
 
 
+ROWS = [5, 3, 8]
+
+
+@pytest.mark.parametrize(
+    ("batch", "records"),
+    [
+        (np.array(ROWS), "3 records"),
+        ((np.array(ROWS), np.array(ROWS)), r"columns of \[3, 3\] records"),
+        (ROWS, "3 records"),
+    ],
+    ids=["array", "columns", "list"],
+)
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ([1], "1 keys"),
+        ([], "0 keys"),
+        ([1, 2, 3, 4], "4 keys"),
+        (np.array([1]), "1 keys"),
+        (7, r"keys of shape \(\)"),
+    ],
+)
+def test_keys_that_are_not_one_for_each_record_are_refused_and_no_record_is_lost(batch, records, keys, said):
+    with pytest.raises(InvalidArgument, match=f"gave {said} for a batch of {records}.*one integer for each"):
+        Exchange(lambda _: keys).route(batch, 0, 2, None)
+
+
+def test_columns_of_a_batch_that_differ_in_length_are_refused():
+    batch = (np.array(ROWS), np.arange(4))
+    with pytest.raises(InvalidArgument, match=r"3 keys for a batch of columns of \[3, 4\] records"):
+        Exchange(lambda columns: columns[0]).route(batch, 0, 2, None)
+
+
 def test_binary_operators_see_both_inputs_and_both_frontiers(everywhere):
     def program(worker):
         rows = []
