@@ -109,6 +109,31 @@ def test_columns_of_a_batch_that_differ_in_length_are_refused():
         Exchange(lambda columns: columns[0]).route(batch, 0, 2, None)
 
 
+def test_an_input_that_is_told_to_go_back_or_was_closed_blames_the_caller_and_stays_where_it_is():
+    worker = Worker(0, 1, ThreadFabric(1))
+    handle = worker.dataflow(lambda scope: new_input(scope)[0]).result
+    handle.advance_to(3)
+    for wrong, message in [
+        (1, r"is at \(3,\) and cannot go back to \(1,\)"),
+        ((1, 2), r"\(1, 2\), but a time of this input is a tuple of 1 integers"),
+    ]:
+        with pytest.raises(InvalidArgument, match=message) as caught:
+            handle.advance_to(wrong)
+        assert "bug" not in str(caught.value)
+    assert handle.time == (3,)
+    handle.advance_to(3)
+    handle.close()
+    for call in (lambda: handle.advance_to(4), lambda: handle.send([1])):
+        with pytest.raises(InvalidArgument, match=r"closed at \(3,\) and cannot"):
+            call()
+
+
+def test_a_feedback_that_goes_back_is_refused():
+    worker = Worker(0, 1, ThreadFabric(1))
+    with pytest.raises(InvalidArgument, match="step of a feedback is -1, but must be at least 0"):
+        worker.dataflow(lambda scope: scope.loop().feedback(-1))
+
+
 def test_binary_operators_see_both_inputs_and_both_frontiers(everywhere):
     def program(worker):
         rows = []
