@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tornado.errors import InvalidArgument, StoreCorrupt
-from tornado.ingest.interner import Interner
+from tornado.ingest.interner import Draft, Interner
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3)
 
@@ -97,3 +97,23 @@ def test_threads_agree_on_ids():
         thread.join()
     assert all(result == results[0] for result in results)
     assert sorted(interner.find(interner.names(np.arange(len(interner))))) == list(range(300))
+
+
+names_of_batch = st.lists(names, max_size=8)
+
+
+@given(names_of_batch, names_of_batch, names_of_batch, st.randoms(use_true_random=False))
+def test_a_draft_gives_ids_in_the_order_of_what_is_settled(known, drafted, more, random):
+    interner = Interner()
+    interner.intern(known)
+    draft, other = Draft(interner), Draft(interner)
+    numbers = np.concatenate([draft.intern(drafted), other.redraft(other.intern(more), draft)])
+    said = [*drafted, *more]
+    order = random.sample(range(len(said)), random.randint(0, len(said)))
+    settled = draft.settle(numbers[order])
+    table = {}
+    for name in [*known, *(said[place] for place in order)]:
+        table.setdefault(name, len(table))
+    assert settled.tolist() == [table[said[place]] for place in order]
+    assert interner.names(np.arange(len(interner))) == list(table)
+    assert len(draft.emptied().intern(known)) == len(known)

@@ -76,6 +76,64 @@ def test_exchange_splits_arrays_columns_and_lists_alike():
     assert list(Exchange(keys[0]).route(np.array([-1, 4]), 0, 2, None))[1][1].tolist() == [-1]
 
 
+ROWS = [5, 3, 8]
+
+
+@pytest.mark.parametrize(
+    ("batch", "records"),
+    [
+        (np.array(ROWS), "3 records"),
+        ((np.array(ROWS), np.array(ROWS)), r"columns of \[3, 3\] records"),
+        (ROWS, "3 records"),
+    ],
+    ids=["array", "columns", "list"],
+)
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ([1], "1 keys"),
+        ([], "0 keys"),
+        ([1, 2, 3, 4], "4 keys"),
+        (np.array([1]), "1 keys"),
+        (7, r"keys of shape \(\)"),
+    ],
+)
+def test_keys_that_are_not_one_for_each_record_are_refused_and_no_record_is_lost(batch, records, keys, said):
+    with pytest.raises(InvalidArgument, match=f"gave {said} for a batch of {records}.*one integer for each"):
+        Exchange(lambda _: keys).route(batch, 0, 2, None)
+
+
+def test_columns_of_a_batch_that_differ_in_length_are_refused():
+    batch = (np.array(ROWS), np.arange(4))
+    with pytest.raises(InvalidArgument, match=r"3 keys for a batch of columns of \[3, 4\] records"):
+        Exchange(lambda columns: columns[0]).route(batch, 0, 2, None)
+
+
+def test_an_input_that_is_told_to_go_back_or_was_closed_blames_the_caller_and_stays_where_it_is():
+    worker = Worker(0, 1, ThreadFabric(1))
+    handle = worker.dataflow(lambda scope: new_input(scope)[0]).result
+    handle.advance_to(3)
+    for wrong, message in [
+        (1, r"is at \(3,\) and cannot go back to \(1,\)"),
+        ((1, 2), r"\(1, 2\), but a time of this input is a tuple of 1 integers"),
+    ]:
+        with pytest.raises(InvalidArgument, match=message) as caught:
+            handle.advance_to(wrong)
+        assert "bug" not in str(caught.value)
+    assert handle.time == (3,)
+    handle.advance_to(3)
+    handle.close()
+    for call in (lambda: handle.advance_to(4), lambda: handle.send([1])):
+        with pytest.raises(InvalidArgument, match=r"closed at \(3,\) and cannot"):
+            call()
+
+
+def test_a_feedback_that_goes_back_is_refused():
+    worker = Worker(0, 1, ThreadFabric(1))
+    with pytest.raises(InvalidArgument, match="step of a feedback is -1, but must be at least 0"):
+        worker.dataflow(lambda scope: scope.loop().feedback(-1))
+
+
 def test_binary_operators_see_both_inputs_and_both_frontiers(everywhere):
     def program(worker):
         rows = []

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tornado.errors import InvalidDataflow
+from tornado.errors import InvalidDataflow, TokenMisuse
 from tornado.timely import (
     Exchange,
     OperatorBuilder,
@@ -15,6 +15,7 @@ from tornado.timely import (
     Wake,
     Worker,
 )
+from tornado.timely.execute import run_threads
 from tornado.timely.operators import (
     aggregate,
     concat,
@@ -247,6 +248,50 @@ def test_waking_and_messages_end_a_wait_and_nothing_else_does():
     assert fabric.statistics().messages_waiting == 1
     assert worker.step()
     assert fabric.waiting() == 0
+
+
+@pytest.mark.parametrize("where", ["operator", "program", "beginning"])
+def test_a_run_has_not_stalled_while_a_worker_is_inside_a_long_call(where):
+    def wait(place):
+        if where == place:
+            clock.sleep(0.6)
+
+    def begin(worker):
+        if worker.index == 0:
+            wait("beginning")
+        return program(worker)
+
+    def program(worker):
+        def build(scope):
+            handle, stream = new_input(scope)
+            inspect(stream, lambda time, batch: wait("operator"))
+            return handle
+
+        handle = worker.dataflow(build).result
+        yield
+        if worker.index == 0:
+            wait("program")
+            yield
+            handle.send([1])
+        handle.close()
+        return worker.index
+
+    assert run_threads(begin, 2, patience_s=0.15) == [0, 1]
+
+
+def test_a_run_whose_programs_look_again_and_again_for_what_never_comes_has_stalled():
+    def program(worker):
+        def build(scope):
+            handle, stream = new_input(scope)
+            return handle, probe(inspect(stream, print))
+
+        handle, seen = worker.dataflow(build).result
+        while not seen.is_done():  # nobody closes the input
+            yield
+        handle.close()
+
+    with pytest.raises(TokenMisuse, match=r"input in dataflow 0 holds 1 token\(s\)"):
+        run_threads(program, 2, patience_s=0.15)
 
 
 def test_messages_for_a_dataflow_that_is_gone_are_dropped():

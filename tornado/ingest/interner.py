@@ -5,7 +5,7 @@ same string means the same vertex wherever it comes from. It is part of what mus
 the order in which strings first arrived.
 
 What nobody takes in the end must leave nothing behind. So a body's names are first put into a *draft*, and those that stand in
-accepted records are given their ids when these are admitted.
+accepted records are given their ids when these are admitted: in the order of the records, whichever way they came in.
 
 Guarantees: ids are 0, 1, 2, … in order of first appearance and never change; safe to share between threads.
 """
@@ -200,18 +200,35 @@ class Draft:
         return not (numbers >= _FIRST_DRAFTED).any()
 
     def settle(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Ids in place of numbers: the names that these stand for, and no others, are interned now."""
+        """Ids in place of numbers: the names that these stand for, and no others, are interned now, in the order of `numbers`.
+
+        Not in the order in which they were drafted: a caller drafts column by column, and parts of a batch come before it is
+        known which record is the first.
+        """
+        return self._replaced(numbers, self._interner)
+
+    def redraft(self, numbers: NDArray[np.int64], draft: Draft) -> NDArray[np.int64]:
+        """Numbers of another draft on the same interner in place of numbers: that of the names that these stand for."""
+        return self._replaced(numbers, draft)
+
+    def emptied(self) -> Draft:
+        """A draft on the same interner, without names."""
+        return Draft(self._interner)
+
+    def _replaced(self, numbers: NDArray[np.int64], target: Names) -> NDArray[np.int64]:
         drafted = numbers >= _FIRST_DRAFTED
         if not drafted.any():
             return numbers
         places = numbers[drafted] - _FIRST_DRAFTED
-        used = np.zeros(len(self._names), np.bool_)
-        used[places] = True
+        # Where each name stands first: of several writes to one place the last one stays, so from the end to the beginning.
+        first = np.full(len(self._names), len(places))
+        first[places[::-1]] = np.arange(len(places))[::-1]
+        in_turn = np.argsort(first)[: np.count_nonzero(first < len(places))]
         ids = np.empty(len(self._names), np.int64)
-        ids[used] = self._interner.intern([self._names[place] for place in np.flatnonzero(used).tolist()])
-        settled = numbers.copy()
-        settled[drafted] = ids[places]
-        return settled
+        ids[in_turn] = target.intern([self._names[place] for place in in_turn.tolist()])
+        replaced = numbers.copy()
+        replaced[drafted] = ids[places]
+        return replaced
 
 
 def _distinct(names: Any) -> tuple[list[str], NDArray[np.int64]]:

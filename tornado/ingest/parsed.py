@@ -308,10 +308,12 @@ def is_settled(batch: RecordBatch, draft: Draft | None) -> bool:
 
 
 def settled(batch: BatchT, draft: Draft | None) -> BatchT:
-    """Some records with the ids of the loop: names of theirs that it did not know are interned now, and no others."""
+    """Some records with the ids of the loop: names of theirs that it did not know are interned now, and no others.
+
+    They are interned record by record, the source of each before its destination: by whichever way they came in.
+    """
     if draft is None or is_settled(batch, draft):
         return batch
-    # In the order in which a reader of the records would meet them.
     return batch.with_ids(draft.settle(batch.ids()))
 
 

@@ -195,8 +195,9 @@ class Staging:
         intake = key.intake
         chunks = _named(key, parts, here) if intake.expects(key.source, key.number) else []
         _check_orders(chunks)
-        chunks = [replace(chunk, batch=intake.settled(chunk.batch, chunk.draft)) for chunk in chunks]
+        chunks, draft = _in_one_draft(chunks)
         batch, rejected, places = _assembled(key, chunks)
+        batch = intake.settled(batch, draft)
         # Before the batch: a crash in between may remember a column too many, and never forgets one of a batch that is in.
         columns = frozenset[str]().union(*(chunk.columns for chunk in chunks))
         intake.columns.add(key.source, columns)
@@ -258,6 +259,20 @@ def _named(key: BatchKey, parts: Sequence[Part], here: Mapping[tuple[str, int], 
             f"chunk {chunk} of part {name!r}"
         )
     return [here[one] for one in names]
+
+
+def _in_one_draft(chunks: list[_Chunk]) -> tuple[list[_Chunk], Draft | None]:
+    """The chunks with numbers of one draft for their names, and that: their order may mix records of several."""
+    common: Draft | None = None
+    redrafted: list[_Chunk] = []
+    for chunk in chunks:
+        batch, draft = chunk.batch, chunk.draft
+        if draft is not None:
+            # Not that of the first chunk: the same commit may be under way elsewhere.
+            common = common or draft.emptied()
+            batch = batch.with_ids(draft.redraft(batch.ids(), common))
+        redrafted.append(replace(chunk, batch=batch, draft=common))
+    return redrafted, common
 
 
 def _assembled(

@@ -81,13 +81,23 @@ class Exchange:
         self.key = key
 
     def route(self, payload: Any, own: int, peers: int, target: int | None) -> Iterable[tuple[int, Any]]:  # noqa: ARG002
-        """See `Pact.route`. Keeps the order of records inside each part; empty parts are not sent."""
+        """See `Pact.route`. Keeps the order of records inside each part; empty parts are not sent.
+
+        Raises
+        ------
+        InvalidArgument
+            With more than one worker: when there are not as many keys as records, or columns of a batch differ in length.
+        """
         if peers == 1:
             return ((own, payload),) if len(payload[0] if isinstance(payload, tuple) else payload) else ()
         keys = self.key(payload)
         if isinstance(payload, list):
+            keys = list(keys) if isinstance(keys, Iterable) else keys
+            _check_count(payload, keys)
             return _split_list(payload, keys, peers)
-        workers = (np.asarray(keys) % peers).astype(np.uint16)
+        keys = np.asarray(keys)
+        _check_count(payload, keys)
+        workers = (keys % peers).astype(np.uint16)
         if len(workers) == 0:
             return ()
         # A stable sort of 16-bit numbers is a radix sort: one pass whatever the number of workers.
@@ -112,6 +122,20 @@ def _split_list(payload: list[Any], keys: Sequence[int], peers: int) -> Iterable
     for record, key in zip(payload, keys, strict=True):
         parts.setdefault(int(key) % peers, []).append(record)
     return sorted(parts.items())
+
+
+def _check_count(payload: Any, keys: Any) -> None:
+    """Refuse keys that are not one for each record: by them some records would go nowhere."""
+    records = [len(column) for column in payload] if isinstance(payload, tuple) else [len(payload)]
+    shape = (len(keys),) if isinstance(keys, list) else np.shape(keys)
+    if len(shape) == 1 and all(count == shape[0] for count in records):
+        return
+    said = f"{shape[0]} keys" if len(shape) == 1 else f"keys of shape {shape}"
+    of = f"columns of {records} records" if len(records) > 1 else f"{sum(records)} records"
+    raise InvalidArgument(
+        f"the key of an exchange gave {said} for a batch of {of}",
+        hint="It gets the whole batch and returns one integer for each record; all columns of a batch are of one length.",
+    )
 
 
 class Channel:

@@ -46,7 +46,8 @@ def run_threads(
     peers : int
         Number of workers.
     patience_s : float
-        After how long without any worker doing anything the run has stalled.
+        After how long without any worker doing anything the run has stalled. A worker that is inside a step or its program, as in
+        one long call of an operator, is doing something.
     clock : Clock
         By which that is.
 
@@ -151,22 +152,37 @@ class _ThreadedRun:
         worker = self.workers[index]
         try:
             running = _Running(self.program, worker)
+            quiet_s, last_active_s = 0.0, self.last_active_s
             while not running.is_over or worker.dataflows:
                 if self.failures:
                     return
                 ended = running.turn()
                 if worker.step() or ended:
                     self.last_active_s = self.clock.monotonic()
-                elif self.clock.monotonic() - self.last_active_s > self.patience_s:
+                    continue
+                if last_active_s != self.last_active_s:
+                    quiet_s, last_active_s = 0.0, self.last_active_s
+                if quiet_s > self.patience_s:
                     _blame([worker])
-                else:
-                    worker.wait(_WAIT_S)
+                quiet_s += self._rest(worker)
             self.results[index] = running.result
             worker.close()
         except BaseException as failure:  # noqa: BLE001  (handed to the thread that waits for this one)
             self.failures.append(failure)
             for other in self.workers:
                 other.wake()
+
+    def _rest(self, worker: Worker) -> float:
+        """Wait for something to do; return for how long nobody did anything.
+
+        Waits are counted, and not the time since a step ended: a step that lasts has not ended yet, and one that found nothing
+        may have looked for long.
+        """
+        began_s = self.clock.monotonic()
+        worker.wait(_WAIT_S)
+        rested_s = self.clock.monotonic() - began_s
+        others = (other for other in self.workers if other is not worker and other.index not in self.results)
+        return rested_s if all(other.is_waiting for other in others) else 0.0
 
 
 def _blame(workers: list[Worker]) -> None:

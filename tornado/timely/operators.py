@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import InvalidDataflow
+from ..errors import InvalidArgument, InvalidDataflow
 from .builder import OperatorBuilder
 from .channel import Exchange, Pact, Pipeline
 from .context import Context
@@ -52,17 +52,44 @@ class InputHandle:
         return self._token.is_live
 
     def send(self, batch: Any, *, target: int | None = None) -> None:
-        """Send a batch at the current time; `TokenMisuse` once closed."""
+        """Send a batch at the current time; `InvalidArgument` once closed."""
+        self._require_open("send")
         self._output.send(self._token, batch, target=target)
 
     def advance_to(self, time: Time | int) -> None:
-        """Promise that nothing before `time` will be sent any more; `TokenMisuse` when that is in the past."""
-        self._token.downgrade((time,) if isinstance(time, int) else time)
+        """Promise that nothing before `time` will be sent any more.
+
+        Raises
+        ------
+        InvalidArgument
+            When `time` is before the current one, or is none of the scope of the input; once closed.
+        """
+        self._require_open("advance")
+        wanted = (time,) if isinstance(time, int) else time
+        own, order = self._token.time, self._output.order
+        if not order.is_time(wanted):
+            raise InvalidArgument(
+                f"the time to advance to is {time!r}, but a time of this input is a tuple of {order.arity} integers",
+                hint="Give one for the epoch and one for each loop around the input; an epoch alone may be an integer.",
+            )
+        if not order.less_equal(own, wanted):
+            raise InvalidArgument(
+                f"the input is at {own} and cannot go back to {wanted}: others may have seen that nothing before {own} comes",
+                hint="Advance to later times only; `time` says where the input is.",
+            )
+        self._token.downgrade(wanted)
 
     def close(self) -> None:
         """Promise that nothing will be sent any more. Closing twice is as good as once."""
         if self._token.is_live:
             self._token.drop()
+
+    def _require_open(self, what: str) -> None:
+        if not self.is_open:
+            raise InvalidArgument(
+                f"the input was closed at {self._token.time} and cannot {what} any more",
+                hint="Close it behind the last batch; `is_open` says whether it was.",
+            )
 
 
 class Probe:

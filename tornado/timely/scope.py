@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-from ..errors import InvalidDataflow
+from ..errors import InvalidArgument, InvalidDataflow
 from .dataflow import Dataflow
 from .operator import OutputPort
 from .order import Lexicographic, Order
@@ -98,7 +98,17 @@ class Loop(Scope):
         ----------
         step : int
             How much later a batch comes back, at least 0; a cycle that does not advance is refused when the graph is built.
+
+        Raises
+        ------
+        InvalidArgument
+            When `step` is negative.
         """
+        if step < 0:
+            raise InvalidArgument(
+                f"the step of a feedback is {step}, but must be at least 0: a batch never comes back before it was sent",
+                hint="Leave it out: what is fed back is then of the next iteration.",
+            )
         return Feedback(self, step)
 
 

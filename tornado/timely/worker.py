@@ -35,7 +35,7 @@ class WorkerStatistics:
 
 
 class Worker:
-    """One of `peers` workers. Everything but `wake` and activators belongs to one thread.
+    """One of `peers` workers. Everything but `wake`, `is_waiting` and activators belongs to one thread.
 
     Parameters
     ----------
@@ -45,12 +45,18 @@ class Worker:
         How many there are.
     fabric : Fabric
         How to reach the others.
+
+    Attributes
+    ----------
+    is_waiting : bool
+        Whether it is in `wait` at this moment, and so in no step and in nobody's program.
     """
 
     def __init__(self, index: int, peers: int, fabric: Fabric) -> None:
         self.index = index
         self.peers = peers
         self.fabric = fabric
+        self.is_waiting = False
         self.dataflows: dict[int, Dataflow] = {}
         self._next = 0
         self._active: list[Dataflow] = []
@@ -135,7 +141,11 @@ class Worker:
         """Block until there may be something to do; False when the time is over. Returns at once if a step would do something."""
         if self._active or self._outside:
             return True
-        return self.fabric.wait(self.index, timeout_s)
+        self.is_waiting = True
+        try:
+            return self.fabric.wait(self.index, timeout_s)
+        finally:
+            self.is_waiting = False
 
     def wake(self) -> None:
         """Make `wait` return, now or when it is called next. Any thread may call it."""
