@@ -1,13 +1,17 @@
 """How much a main loop does: it goes over to pulling in time, and does not leave it where sweeps get somewhere slowly."""
 
 import numpy as np
+import pytest
 
+from apps.connected_components import ConnectedComponents
 from apps.pagerank import PageRank
 from tornado.engine import SimulationEngine
+from tornado.graph import PartitionMap
 from tornado.kinds.accumulative import loop_columns as names
-from tornado.kinds.accumulative import main_processor
+from tornado.kinds.accumulative import main_processor, processor, restorable_processor
 from tornado.loops import Master
 from tornado.records.edge_batch import EdgeBatch
+from tornado.records.operations import INSERT, REPLACE
 from tornado.testing import rmat
 
 
@@ -37,6 +41,38 @@ def test_it_pulls_when_announcing_has_cost_as_much_also_in_the_middle_of_a_list(
         assert loop.wait_idle(60)
         passes = state.counters[names.EDGES_VISITED] / state.counters[names.DEGREES]
         assert passes < 30
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts_hear_what_values_sum_to_though_another_loop_records_meanwhile(seed):
+    with Master(None, 2, SimulationEngine(2, seed=seed)) as master:
+        ranks = master.start(PageRank(), "ranks")
+        components = master.start(ConnectedComponents(), "components", stream="ranks")
+        ranks.admit(EdgeBatch.of([1, 2, 3], [2, 3, 1]), "edges", 3)
+        assert ranks.wait_idle(60)
+        ranks.admit(EdgeBatch.mentions(np.arange(10, 20)), "vertices", 10)
+        branch = components.fork()
+        branch.wait(60)
+        branch.release()
+        assert ranks.wait_idle(60)
+        assert ranks.approximation().arrays()[1].sum() == pytest.approx(1, abs=1e-3)
+
+
+def test_nobody_announces_by_a_part_of_a_weight(monkeypatch):
+    for module in (main_processor, processor, restorable_processor):
+        monkeypatch.setattr(module, "FUEL", 8)  # so that it is used up between any two messages
+    owners = PartitionMap.even(2).owners_of(np.arange(40))
+    sources, hub = np.flatnonzero(owners == 0)[:6], np.flatnonzero(owners == 1)[0]
+    heavy, light = 105391066933.01816, 1.540723460670711e-06  # their difference takes more than a float64
+    operations = np.array([INSERT] + [REPLACE] * 5, np.int8)
+    for seed in range(6):
+        with Master(None, 2, SimulationEngine(2, seed=seed)) as master:
+            loop = master.start(PageRank(), "ranks", 64)
+            loop.admit(EdgeBatch.of(sources, [hub] * 6, [1.0] + [heavy] * 5), "edges", 6)
+            assert loop.wait_idle(60)
+            lighter = EdgeBatch(sources, np.full(6, hub), np.array([1.0] + [light] * 5), operations)
+            loop.admit(lighter, "edges", 12)
+            assert loop.wait_idle(60)
 
 
 def test_slow_sweeps_are_not_measured_one_by_one(monkeypatch):

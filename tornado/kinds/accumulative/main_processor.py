@@ -488,7 +488,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
     def _tell_mass(self) -> None:
         """Tell the others what the values here sum to, where nothing is to be announced and they would be wrong about it."""
         mass = self._mass()
-        if self._has_to_announce or self.stream.has_commands or not self._norm.is_normalised:
+        if self._has_to_announce or not self._norm.is_normalised:
             return
         for target in range(self.workers):
             if target != self.worker and abs(mass - self._told[target]) > self._accuracy / 8 * abs(mass):

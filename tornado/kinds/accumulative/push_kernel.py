@@ -333,7 +333,13 @@ def receive(graph, loop, parameters, sender, kinds, identifiers, values, numbers
     i = first
     while True:
         fuel = run_cursor(graph, loop, parameters, fuel)
-        if fuel <= 0 or i == kinds.size or outbox_is_full(loop):
+        if i == kinds.size:
+            return i
+        # Between the parts of one weight it may be 0 that is not, and somebody would be asked to announce by that.
+        is_further_part = (
+            i > first and kinds[i - 1] == kinds[i] == DEGREE and identifiers[i - 1] == identifiers[i]
+        )
+        if not is_further_part and (fuel <= 0 or outbox_is_full(loop)):
             return i
         row = fetch_named(graph, identifiers, i)
         prefetch(loop.heard, row)
