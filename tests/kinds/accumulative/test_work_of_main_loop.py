@@ -11,8 +11,12 @@ from tornado.kinds.accumulative import loop_columns as names
 from tornado.kinds.accumulative import main_processor, processor, restorable_processor
 from tornado.loops import Master
 from tornado.records.edge_batch import EdgeBatch
-from tornado.records.operations import INSERT, REPLACE
+from tornado.records.operations import INSERT, REMOVE, REPLACE
 from tornado.testing import rmat
+
+
+def removed(edges):
+    return EdgeBatch(edges.src, edges.dst, edges.weight, np.full(len(edges), REMOVE, np.int8))
 
 
 def counted(monkeypatch, kernel, name):
@@ -56,6 +60,38 @@ def test_parts_hear_what_values_sum_to_though_another_loop_records_meanwhile(see
         branch.release()
         assert ranks.wait_idle(60)
         assert ranks.approximation().arrays()[1].sum() == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("length", [2, 50])
+def test_a_part_from_which_all_has_gone_comes_to_rest(length):
+    owners = PartitionMap.even(2).owners_of(np.arange(300))
+    source, ring = np.flatnonzero(owners == 0)[0], np.flatnonzero(owners == 1)[:length]
+    with Master(None, 2, SimulationEngine(2, seed=length)) as master:
+        loop = master.start(PageRank(personalisation=(int(source),)), "ranks")
+        edges = EdgeBatch.of([source, *ring], [ring[0], *np.roll(ring, -1)])
+        loop.admit(edges, "edges", len(edges))
+        assert loop.wait_idle(60)
+        loop.admit(removed(edges.slice(0, 1)), "edges", len(edges) + 1)
+        before = loop.statistics().updates
+        assert loop.wait_idle(60)
+        assert loop.statistics().updates - before < 100 * length
+        ids, values = loop.approximation().arrays()
+        assert values[ids == source] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_weights_that_went_leave_no_wrong_ranks_behind(waits):
+    light, heavy = (EdgeBatch.of([0, 1, 1], [0, 0, 1], [weight] * 3) for weight in (1e-12, 1e12))
+    with Master(None, 1, SimulationEngine(1, seed=1)) as master:
+        loop = master.start(PageRank(damping=0.5), "ranks")
+        loop.admit(light, "edges", 3)
+        assert not waits or loop.wait_idle(60)
+        loop.admit(heavy, "edges", 6)
+        loop.admit(removed(heavy), "edges", 9)
+        assert loop.wait_idle(60)
+        ids, values = loop.approximation().arrays()
+        assert values[ids == 0] == pytest.approx(2 / 3, abs=1e-3)
+        assert values[ids == 1] == pytest.approx(1 / 3, abs=1e-3)
 
 
 def test_nobody_announces_by_a_part_of_a_weight(monkeypatch):

@@ -72,9 +72,7 @@ PULL_LOW = 14
 LARGEST = 15  # what values come to in the norm, as of the last time they were added up
 UNREST = 16  # what announcing all would move in the norm, as of then: as ABSOLUTE, but for capped values
 SWEPT_MASS = 17  # of the sweep under way: sum of x
-GOAL = (
-    18  # announcing ends where sum |r| + |sum r| is not above that; -inf: when nobody is above the threshold
-)
+GOAL = 18  # announcing ends where sum |r| + |sum r| is not above that; -inf: with nobody above the threshold
 LOOP_TOTALS = 20
 
 OUTBOX = 1 << 22  # messages that an outbox has address space for; the kernel has it emptied long before

@@ -100,6 +100,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         self._commits = commits
         self.holds = False
         self._masses = np.zeros(workers)  # what the others said last
+        self._others_mass = 0.0  # the sum of that
         self._told = np.zeros(workers)  # what each was told
         self._added_up_at = 0
         self._begun_at: int | None = None  # edges visited, when announcing began; None: nobody has to
@@ -138,7 +139,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
     def _all_mass(self) -> float:
         if not self._norm.is_normalised:
             return 1.0
-        return float(self.state.totals[names.MASS] + self._masses.sum())
+        return self._mass() + self._others_mass
 
     # Steps
 
@@ -217,7 +218,8 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
     def _is_too_much(self) -> bool:
         if not self._norm.is_normalised:
             return bool(self.state.counters[names.QUEUE_LENGTH])
-        return self._waits > max(_MOST * self._allowed(), _ROUNDING * float(self.state.totals[names.MASS]))
+        most = max(_MOST * self._allowed(), _ROUNDING * float(self.state.totals[names.MASS]))
+        return self._waits > most or self._has_drifted
 
     @property
     def _is_held_back(self) -> bool:
@@ -235,8 +237,12 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         return not is_alone and not has_begun and self._waits < _FAR_TOO_MUCH * self._allowed()
 
     def _allowed(self) -> float:
-        """What may wait here. All parts together are within the accuracy, as each is by what its values sum to."""
-        return self._norm.allowed(self._accuracy, self._factor, float(self.state.totals[names.MASS]))
+        """What may wait here. All parts together are within the accuracy: half of what they may leave is theirs by what values sum to, and half alike.
+
+        By what its own sum to alone, a part from which all has gone would have nothing to leave, and go on until they are 0.
+        """
+        mass = (self._mass() + self._all_mass() / self.workers) / 2.0
+        return self._norm.allowed(self._accuracy, self._factor, mass)
 
     @property
     def _has_drifted(self) -> bool:
@@ -475,6 +481,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def _take_notices(self, bundle: SumBundle) -> None:
         self._masses[bundle.sender] = bundle.mass
+        self._others_mass = float(self._masses.sum())
         for notice in bundle.notices:
             if isinstance(notice, Swept):
                 self._rounds.hear(bundle.sender, notice)
@@ -487,11 +494,11 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
 
     def _tell_mass(self) -> None:
         """Tell the others what the values here sum to, where nothing is to be announced and they would be wrong about it."""
-        mass = self._mass()
         if self._has_to_announce or not self._norm.is_normalised:
             return
+        mass, unsaid = self._mass(), self._accuracy / 8 * self._all_mass() / self.workers
         for target in range(self.workers):
-            if target != self.worker and abs(mass - self._told[target]) > self._accuracy / 8 * abs(mass):
+            if target != self.worker and abs(mass - self._told[target]) > unsaid:
                 self._send(target, SumBundle(self.worker, mass=mass))
 
     # The stream
