@@ -14,6 +14,7 @@ from tornado.command.address import Address
 from tornado.command.kafka_config import read_client_settings
 from tornado.command.parameters import PROGRAM_KEY, ProgramCommand, make_program, program_options
 from tornado.command.plan import RunPlan, default_quarantine, default_stores, parse_delay_bound
+from tornado.command.value_list import values_of
 from tornado.errors import InvalidArgument, NotSupported
 from tornado.ingest.interner import Interner
 from tornado.query.parameters import with_interned_vertices
@@ -91,6 +92,9 @@ def test_where_ids_are_strings_a_vertex_is_given_by_its_name(command):
         ('"z,z"', ["z,z"]),
         ('Rome, "z,z", "say ""hi""", " x "', ["Rome", "z,z", 'say "hi"', " x "]),
         (" Rome , Bern ", ["Rome", "Bern"]),
+        ('"z,z", Bern , Basel', ["z,z", "Bern", "Basel"]),
+        ('"z,z" ,\t" x "\t, New York,Rome\t', ["z,z", " x ", "New York", "Rome"]),
+        ('say "hi" , """"', ['say "hi"', '"']),
     ],
 )
 def test_a_value_with_a_comma_stands_in_quotes_as_in_csv(command, word, names):
@@ -99,6 +103,7 @@ def test_a_value_with_a_comma_stands_in_quotes_as_in_csv(command, word, names):
     expected.intern([f"town {number}" for number in range(17)])
     expected.intern(["Rome"])
     assert program.sources == tuple(expected.intern(names))
+    assert values_of(word) == names
 
 
 def test_numbers_may_stand_in_quotes(command):
@@ -130,6 +135,7 @@ def test_an_unknown_parameter_is_answered_with_the_valid_ones(command):
         (["every", "--source", "1", "--seeds", '"1"x,2'], "a value with a comma stands in double quotes"),
         (["every", "--source", "1", "--seeds", '"1"\n2'], "a value with a comma stands in double quotes"),
         (["every", "--source", "1", "--seeds", '"",1'], "has an empty part"),
+        (["every", "--source", "1", "--seeds", '"1", '], "has an empty part"),
         (["--source", "1", "every"], "--source stands before APP"),
         ([], "Missing argument 'APP'"),
     ],

@@ -134,6 +134,44 @@ def test_another_width_than_that_of_the_store_is_refused_where_it_is_said(grown)
     assert (done.code, "is declared to have Points(features=6" in done.err) == (2, True), done.err
 
 
+def test_vectors_of_spark_say_how_wide_they_are_against_options_and_store(run, folder):
+    kind = pa.struct(
+        {
+            "type": pa.int8(),
+            "size": pa.int32(),
+            "indices": pa.list_(pa.int32()),
+            "values": pa.list_(pa.float64()),
+        }
+    )
+    for size in (4, 5):
+        rows = [{"type": 0, "size": size, "indices": [row % 4], "values": [1.0]} for row in range(20)]
+        table = pa.table({"label": [row % 2 for row in range(20)], "features": pa.array(rows, kind)})
+        pa.parquet.write_table(table, folder / f"{size}.parquet")
+    always = ["--loss", "squared_hinge", "--store", f"lmdb://{folder}/store"]
+    done, *_ = run("sgd", *always, "--points", "4.parquet", "--features", "6")
+    assert (done.code, "--features is 6, and the points of 4.parquet have 4 features" in done.err) == (
+        2,
+        True,
+    ), done.err
+    done, values, _ = run("sgd", *always, "--points", "4.parquet")
+    assert done.code == 0, done.err
+    assert list(values) == ["intercept", "0", "1", "2", "3"]
+    done, *_ = run("sgd", *always, "--points", "5.parquet")
+    assert (done.code, "is declared to have Points(features=5" in done.err) == (2, True), done.err
+
+
+def test_what_is_to_be_predicted_may_be_wider_than_the_files_if_points_of_the_store_are(tornado, folder):
+    (folder / "wide.svm").write_text("1 1:1 3:1\n0 1:2\n")
+    (folder / "narrow.svm").write_text("1 1:1\n0 1:2\n")
+    (folder / "new.svm").write_text("0 3:1\n")
+    always = ["sgd", "--loss", "squared_hinge", "--store", f"lmdb://{folder}/store"]
+    for name in ("wide.svm", "narrow.svm"):
+        words = ["--points", name, "--predict", "new.svm", "--output", f"{name}.csv"]
+        done = tornado("run", *always, *words)
+        assert done.code == 0, done.err
+        assert len((folder / f"{name}.csv").read_text().splitlines()) == 2
+
+
 def test_what_is_to_be_predicted_is_as_wide_as_the_points_of_the_store(grown, folder):
     (folder / "new.svm").write_text("0 1:1\n0 9:1\n")
     done, *_ = grown("1 9:1\n", "--predict", "new.svm")

@@ -78,6 +78,7 @@ def test_a_file_has_a_vertex_and_a_part_a_line(tmp_path, text, packed):
         ("# by hand\n\n1,0\n\n2,1.5\n", "line 5: '2,1.5' has '1.5', which is no whole number"),
         ("1,0,3\n", "line 1: '1,0,3' has 3 columns, but must have 2"),
         ("1,0\n2\n", "line 2: '2' has 1 columns"),
+        ("# by hand\n1\t0\t\n", r"line 2: '1\\t0\\t' has 3 columns, but must have 2"),
         ("1,0\n2,-1\n", "puts vertex 2 into part -1, but parts are 0 to 65535"),
         ("7,0\n7,1\n", "names vertex 7 twice, for parts 0 and 1"),
         (f"{2**63},0\n", "line 1: .* has '9223372036854775808', which is no whole number of 64 bits"),

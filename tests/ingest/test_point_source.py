@@ -13,7 +13,7 @@ from tornado.errors import InvalidArgument, SourceBroken
 from tornado.ingest.interner import Interner
 from tornado.ingest.known_files import KnownFiles
 from tornado.ingest.point_layout import PointFormat
-from tornado.ingest.point_source import PointFile, declared_by, open_point_files
+from tornado.ingest.point_source import PointFile, declared_by, open_point_files, says_width
 from tornado.records.point_schema import Points
 from tornado.storage import open_store
 
@@ -233,6 +233,27 @@ def test_sparse_files_together_are_as_wide_as_the_widest(tmp_path):
     [parsed] = second.batches()
     assert parsed.batch.indices.tolist() == [6]
     first.close()
+
+
+@pytest.mark.parametrize("wanted", [None, PointFormat(features=6)])
+def test_sparse_vectors_of_spark_say_their_own_width(tmp_path, wanted):
+    vector = {"type": 0, "size": 4, "indices": [1], "values": [2.0]}
+    kind = pa.struct(
+        {
+            "type": pa.int8(),
+            "size": pa.int32(),
+            "indices": pa.list_(pa.int32()),
+            "values": pa.list_(pa.float64()),
+        }
+    )
+    path = tmp_path / "vectors.parquet"
+    pq.write_table(pa.table({"features": pa.array([vector] * 3, kind)}), path, row_group_size=2)
+    assert declared_by([path], wanted=wanted) == Points(4, sparse=True)
+    assert says_width(path)
+
+
+def test_files_of_indices_alone_do_not_say_how_wide_points_are(path):
+    assert says_width(path) == (path.name not in {"points.libsvm", "sparse.parquet"})
 
 
 @pytest.mark.parametrize(

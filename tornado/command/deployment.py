@@ -22,7 +22,6 @@ from ..ingest.quarantine import Quarantine
 from ..ingest.source import RecordFile, Source
 from ..ingest.source_names import SourceKind, check_file_name, kind_of
 from ..loop_views import MainLoopView
-from ..loops.declared_points import with_stored_width
 from ..loops.kind import kind_of_program
 from ..loops.new_loop import NewLoop
 from ..loops.vertex_program import VertexProgram
@@ -91,8 +90,6 @@ class Placement:
         After what time, or behind how many others, edges leave by themselves; None: they stay.
     points : Points or None
         What the points of the stream are; None: it has none.
-    finds_width : bool
-        Whether they have as many features as files have now: what the store says of the stream counts more.
     results : str or None
         The address of the table in which the newest exact answer of each loop is kept, with `LOOP_IN_OUTPUT` for its name; None: of none.
     """
@@ -117,7 +114,6 @@ class Placement:
     window: WindowWidth | None = None
     stream: str | None = None
     points: Points | None = None
-    finds_width: bool = False
     results: str | None = None
 
     @property
@@ -221,9 +217,6 @@ class Deployment:
             )
         )
         self.service = session.service
-        points = placement.points
-        if points is not None and placement.finds_width:
-            points = with_stored_width(points, store, placement.stream_name)
         self._handle = session.start(
             self._program,
             placement.loop,
@@ -237,7 +230,7 @@ class Deployment:
             window=placement.window,
             beside=[NewLoop(other.program, other.name, other.delay_bound) for other in self._beside],
             new_stream=placement.stream_name,
-            schema=points,
+            schema=placement.points,
         )
         self.loop = self._handle.loop
         self.served = self.service.served(self.loop)

@@ -37,9 +37,9 @@ from .output import write_result
 from .pipeline import PipelineProcess, pipeline_folder
 from .plan import LOOP_IN_OUTPUT, LoopBeside, RunPlan
 from .point_input import (
+    as_stored,
     files_with_wider_points,
     files_without_labels,
-    finds_width,
     open_points,
     require_fitting,
     schema_of,
@@ -86,12 +86,16 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
     if plan.check:
         for one in programs:
             require_checked(one)
-    points = schema_of(plan, programs)
+    found = schema_of(plan, programs)
+    points = as_stored(plan, programs, found)
     writings = writings_of(plan, program, beside, points)
     as_json = plan.as_json or not sys.stderr.isatty()
     unlabelled = files_without_labels(plan, programs)
     if unlabelled is not None:
         say_note(f"warning: {unlabelled}", as_json=as_json, event="no-labels")
+    wider = files_with_wider_points(plan, found, points)
+    if wider is not None:
+        say_note(f"warning: {wider}", as_json=as_json, event="wider-points")
     placement = Placement(
         loop=plan.loop,
         stream=plan.stream,
@@ -113,7 +117,6 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         check_times=plan.check_times,
         window=plan.window,
         points=points,
-        finds_width=finds_width(plan, programs),
         results=plan.results,
     )
     with (
@@ -131,12 +134,6 @@ def run_job(plan: RunPlan, program: VertexProgram, beside: Sequence[LoopBeside] 
         )
         with show_compiling(as_json=as_json):
             stack.enter_context(deployment)
-        if points is not None and deployment.points is not None and points != deployment.points:
-            # What is to be predicted are points of the stream.
-            writings = writings_of(plan, program, beside, deployment.points)
-            note = files_with_wider_points(plan, points, deployment.points)
-            if note is not None:
-                say_note(f"warning: {note}", as_json=as_json, event="wider-points")
         return _Job(plan, deployment, interruption, writings, as_json=as_json).run()
 
 

@@ -13,10 +13,12 @@ from ..ingest.interner import Interner
 from ..ingest.kafka.point_values import declared_by_columns
 from ..ingest.kafka.settings import KafkaSettings, ValueFormat
 from ..ingest.point_layout import LABEL, PointFormat
-from ..ingest.point_source import PointFile, declared_by, has_role, open_point_files
+from ..ingest.point_source import PointFile, declared_by, has_role, open_point_files, says_width
 from ..kinds.learning.program import LearningProgram
+from ..loops.declared_points import with_stored_width
 from ..loops.vertex_program import VertexProgram
 from ..records.point_schema import Points
+from ..storage import open_store
 from .plan import RunPlan
 
 _FORMS = "CSV with a header, libsvm, Arrow or parquet"
@@ -57,11 +59,20 @@ def schema_of(plan: RunPlan, programs: Sequence[VertexProgram]) -> Points | None
     return None if topic is None or topic.value_format is not ValueFormat.CSV else declared_by_columns(topic)
 
 
-def finds_width(plan: RunPlan, programs: Sequence[VertexProgram]) -> bool:
-    """Return whether nobody says how many features points have, and `schema_of` has looked at what is in the files."""
-    return (
-        bool(plan.points) and plan.features is None and all(one.declared_points is None for one in programs)
-    )
+def as_stored(plan: RunPlan, programs: Sequence[VertexProgram], found: Points | None) -> Points | None:
+    """Return what `schema_of` has found, as wide as the stream is in the store where nobody says how many features points have.
+
+    Raises
+    ------
+    StoreError
+        The store cannot be opened or read.
+    """
+    if found is None or plan.store is None or plan.features is not None or not plan.points:
+        return found  # a run that names no store begins anew
+    if any(one.declared_points is not None for one in programs) or any(map(says_width, plan.points)):
+        return found
+    with open_store(plan.store) as store:
+        return with_stored_width(found, store, plan.stream)
 
 
 def files_without_labels(plan: RunPlan, programs: Sequence[VertexProgram]) -> str | None:
@@ -82,9 +93,9 @@ def files_without_labels(plan: RunPlan, programs: Sequence[VertexProgram]) -> st
     raise InvalidArgument(said, hint="Say which column has the labels with --label.")
 
 
-def files_with_wider_points(plan: RunPlan, found: Points, stored: Points) -> str | None:
+def files_with_wider_points(plan: RunPlan, found: Points | None, stored: Points | None) -> str | None:
     """Say that files have wider points than their stream takes, which it had before; None where there is nothing to say."""
-    if found.features <= stored.features:
+    if found is None or stored is None or found.features <= stored.features:
         return None
     return (
         f"points of files have up to {found.features} features, and stream {plan.stream!r} has had points of {stored.features}: wider ones "
@@ -119,7 +130,7 @@ def _require_as_said(plan: RunPlan, found: Points) -> None:
     if plan.features is not None and plan.features != found.features:
         raise InvalidArgument(
             f"--features is {plan.features}, and the points of {plan.points[0]} have {found.features} features",
-            hint="Leave it out: only points of .libsvm files and of sparse tables may have more than the files name.",
+            hint="Leave it out: only points of which files do not say it themselves, as dense ones and vectors of Spark do, may have more.",
         )
     if plan.sparse and not found.sparse:
         raise InvalidArgument(

@@ -19,6 +19,8 @@ from .arrow import as_numpy, nulls
 FEATURES: Final = "features"
 INDICES: Final = "indices"
 VALUES: Final = "values"
+WITHOUT_WIDTH: Final = frozenset({"maps", "structs", "two lists"})
+"""Forms of sparse features that do not say how many there are."""
 
 
 class FlatLists(NamedTuple):

@@ -37,7 +37,7 @@ def read_placement(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", encoding="utf-8-sig") as file:
-            lines = file.readlines()
+            lines = [line.rstrip("\n") for line in file]
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InvalidArgument(f"the placement {path} cannot be read: {error}", hint=_HINT) from error
     text = [line for line in lines if _is_row(line)]
@@ -69,7 +69,8 @@ def _is_row(line: str) -> bool:
 
 
 def _fields(line: str, separator: str | None) -> list[str]:
-    return [field.strip() for field in line.strip().split(separator)]
+    # Not the line as a whole: a tab at its end is a separator, behind which NumPy finds a column.
+    return [field.strip() for field in line.split(separator)]
 
 
 def _header_names(line: str, separator: str | None) -> list[str]:
@@ -91,9 +92,7 @@ def _no_row(
             reason = f"has {_shown(wrong[0])}, which is no whole number of 64 bits"
         else:
             continue
-        return InvalidArgument(
-            f"the placement {path}, line {number}: {_shown(line.strip())} {reason}", hint=_HINT
-        )
+        return InvalidArgument(f"the placement {path}, line {number}: {_shown(line)} {reason}", hint=_HINT)
     return InvalidArgument(f"the placement {path} has a row that is none: {reason}", hint=_HINT)
 
 

@@ -33,6 +33,7 @@ from ..errors import InvalidArgument, SourceBroken
 from ..records.point_schema import Points
 from .arrow import left_behind
 from .blocks import BLOCK_BYTES, Reader, line_blocks
+from .feature_lists import WITHOUT_WIDTH, form_of
 from .interner import Draft, Interner
 from .line_finder import find_lines
 from .parsed import ParsedPoints
@@ -211,7 +212,8 @@ def open_point_files(
 def declared_by(paths: Sequence[str | os.PathLike[str]], *, wanted: PointFormat | None = None) -> Points:
     """What files of points declare: the first of them, but that sparse points have as many features as all files ask for.
 
-    The width of a libsvm file is found by a pass over all of it, that of sparse tables likewise, unless `wanted` names it.
+    The width of a libsvm file is found by a pass over all of it, that of sparse tables likewise, unless `wanted` names it. Vectors of Spark
+    say their own.
 
     Raises
     ------
@@ -243,6 +245,15 @@ def has_role(path: str | os.PathLike[str], wanted: PointFormat, role: int) -> bo
         return bool((_layout_of(file, path, wanted, is_packed=is_packed).roles == role).any())
 
 
+def says_width(path: str | os.PathLike[str]) -> bool:
+    """Whether a file says itself how many features its points have, as of sparse points only vectors of Spark do."""
+    path = Path(path)
+    kind = _kind(path)
+    if kind in _TABLES:
+        return form_of(next(_tables(path, path.name)).table.schema) not in WITHOUT_WIDTH
+    return kind not in _LIBSVM
+
+
 def _widths(paths: Iterable[Path], wanted: PointFormat) -> Iterator[int]:
     for path in paths:
         declared = _declared(path, wanted)
@@ -265,8 +276,9 @@ def _declared(path: Path, wanted: PointFormat) -> Points:
     kind, is_packed = _kind(path), path.suffix.lower() == ".gz"
     if kind in _TABLES:
         tables = _tables(path, path.name)
-        points = declared_points(next(tables).table, wanted)
-        if points.sparse:
+        first = next(tables).table
+        points = declared_points(first, wanted)
+        if form_of(first.schema) in WITHOUT_WIDTH:
             others = (
                 () if wanted.features else (declared_points(part.table, wanted).features for part in tables)
             )
