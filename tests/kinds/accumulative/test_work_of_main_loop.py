@@ -79,6 +79,14 @@ def test_a_part_from_which_all_has_gone_comes_to_rest(length):
         assert values[ids == source] == pytest.approx(1, abs=1e-3)
 
 
+def test_it_comes_to_rest_also_where_nothing_can_be_as_near_as_asked():
+    random = np.random.default_rng(1)
+    with Master(None, 2, SimulationEngine(2, seed=1)) as master:
+        loop = master.start(PageRank(damping=0.05, accuracy=1e-20, personalisation=(1,)), "ranks")
+        loop.admit(EdgeBatch.of(*random.integers(0, 30, size=(2, 100))), "edges", 100)
+        assert loop.wait_idle(60)
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_weights_that_went_leave_no_wrong_ranks_behind(waits):
     light, heavy = (EdgeBatch.of([0, 1, 1], [0, 0, 1], [weight] * 3) for weight in (1e-12, 1e12))

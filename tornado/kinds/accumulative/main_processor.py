@@ -36,6 +36,7 @@ _ROUNDING = 16 * 2.0**-53  # of the values, that stays whatever is announced
 _LAST_CHANGE = 0.4  # of what may wait, that the last sweep may move values by
 _DRIFTED = 0.25  # of what may wait, that sums may have drifted before they are pulled anew
 _LEAST_DRIFT = 64.0  # values, that new sums have not come to
+_LEAST_GROWTH = 2.0  # times what sums have lost that are measured anew: to do it again would not help
 _UNSCALED = 0.05  # of what may wait, that residuals may sum to because of the base
 _SMALLER = (
     0.8  # times what a sweep moved values by, that the next one may where records came, or it was the last
@@ -102,6 +103,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         self._masses = np.zeros(workers)  # what the others said last
         self._others_mass = 0.0  # the sum of that
         self._told = np.zeros(workers)  # what each was told
+        self._measured_drift = 0.0  # of sums as they were measured last
         self._added_up_at = 0
         self._begun_at: int | None = None  # edges visited, when announcing began; None: nobody has to
         self._pulls = False
@@ -249,7 +251,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         """Whether sums may have lost so many digits that announcing comes to no end: one that should be 0 may be negative for ever."""
         drift = float(self.state.totals[names.DRIFT])
         rounded = _ROUNDING / 4.0 * self._factor * drift  # as a certificate counts it
-        is_new = drift <= _LEAST_DRIFT * float(self.state.totals[names.MASS])
+        is_new = drift <= max(_LEAST_DRIFT * self._mass(), _LEAST_GROWTH * self._measured_drift)
         return not is_new and rounded > _DRIFTED * self._allowed()
 
     def _begin_announcing(self) -> None:
@@ -357,6 +359,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         totals = self.state.totals
         if not self._pulls:
             if self._measure(fuel):
+                self._measured_drift = float(totals[names.DRIFT])
                 self._end_announcing()
                 self.operator.activate()  # for what has arrived meanwhile
             return
