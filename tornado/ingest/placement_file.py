@@ -75,7 +75,7 @@ def _fields(line: str, separator: str | None) -> list[str]:
 
 def _header_names(line: str, separator: str | None) -> list[str]:
     """Return the names of a header; none where the line is a row."""
-    names = [field.strip('"') for field in _fields(line, separator)]
+    names = [field.strip('"').lower() for field in _fields(line, separator)]
     return names if all(name[:1].isalpha() or name[:1] == "_" for name in names) else []
 
 

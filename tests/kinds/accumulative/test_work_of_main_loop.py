@@ -87,6 +87,19 @@ def test_it_comes_to_rest_also_where_nothing_can_be_as_near_as_asked():
         assert loop.wait_idle(60)
 
 
+@pytest.mark.parametrize(("damping", "accuracy"), [(0.998, 5e-12), (0.999, 1e-11)])
+def test_it_comes_to_rest_with_a_damping_near_1(damping, accuracy):
+    random = np.random.default_rng(5)
+    with Master(None, 1, SimulationEngine(1, seed=3)) as master:
+        loop = master.start(PageRank(damping=damping, accuracy=accuracy), "ranks")
+        for number in range(6):
+            weights = 10.0 ** random.integers(-12, 13, size=40)
+            edges = EdgeBatch.of(*random.integers(0, 25, size=(2, 40)), weights)
+            for part, batch in enumerate((edges, removed(edges))):
+                loop.admit(batch, "edges", 80 * number + 40 * part + 40)
+                assert loop.wait_idle(60)
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_weights_that_went_leave_no_wrong_ranks_behind(waits):
     light, heavy = (EdgeBatch.of([0, 1, 1], [0, 0, 1], [weight] * 3) for weight in (1e-12, 1e12))

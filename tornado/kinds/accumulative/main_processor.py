@@ -36,6 +36,7 @@ _ROUNDING = 16 * 2.0**-53  # of the values, that stays whatever is announced
 _LAST_CHANGE = 0.4  # of what may wait, that the last sweep may move values by
 _DRIFTED = 0.25  # of what may wait, that sums may have drifted before they are pulled anew
 _LEAST_DRIFT = 64.0  # values, that new sums have not come to
+_NEAREST = 8 * 2.0**-53  # over (1 - d)²: announcing comes no nearer, as a value has no smaller digits
 _LEAST_GROWTH = 2.0  # times what sums have lost that are measured anew: to do it again would not help
 _UNSCALED = 0.05  # of what may wait, that residuals may sum to because of the base
 _SMALLER = (
@@ -95,7 +96,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
         )
         self.state = SumState(worker=worker, workers=workers)
         self.state.counters[names.HAS_BASES] = has_bases
-        self._accuracy = accuracy
+        self._accuracy = max(accuracy, _NEAREST / (1.0 - factor) ** 2) if norm.is_normalised else accuracy
         self._factor = factor
         self._norm = norm
         self._commits = commits

@@ -39,7 +39,7 @@ class AccumulativeProgram(VertexProgram):
     tolerance
         What the certificate of an answer must come to: the distance from the exact values in the norm is at most that.
     accuracy
-        How near the main loop is kept to the exact values: announcing waits below that. It bounds no answer.
+        How near the main loop is kept to the exact values, as far as rounding lets it: announcing waits below that. It bounds no answer.
 
     Attributes
     ----------
