@@ -5,6 +5,7 @@ import pytest
 
 from apps.connected_components import ConnectedComponents
 from apps.pagerank import PageRank
+from tests.kept_store import KeptStore
 from tornado.engine import SimulationEngine
 from tornado.graph import PartitionMap
 from tornado.kinds.accumulative import loop_columns as names
@@ -77,6 +78,23 @@ def test_a_part_from_which_all_has_gone_comes_to_rest(length):
         assert loop.statistics().updates - before < 100 * length
         ids, values = loop.approximation().arrays()
         assert values[ids == source] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_what_is_placed_again_is_heard_over_each_edge_once(workers):
+    edges, store = rmat(8, seed=1).records(), KeptStore()
+    with Master(store, 2, SimulationEngine(2, seed=1)) as master:
+        loop = master.start(PageRank(accuracy=1e-6), "ranks")
+        loop.admit(edges, "edges", len(edges))
+        assert loop.wait_idle(60)
+        before = loop.approximation().arrays()[1]
+        loop.checkpoint()
+    with Master(store, workers, SimulationEngine(workers, seed=workers)) as master:
+        loop = master.start(PageRank(accuracy=1e-6), "ranks")
+        assert loop.restored.is_converged
+        assert sum(part.state.counters[names.EDGES_VISITED] for part in loop.parts()) == len(edges)
+        assert loop.statistics().updates == 0
+        assert np.sort(loop.approximation().arrays()[1]) == pytest.approx(np.sort(before), abs=1e-6)
 
 
 def test_it_comes_to_rest_also_where_nothing_can_be_as_near_as_asked():

@@ -105,9 +105,10 @@ class RestorableMain(AccumulativeMain):
             self._placing = None
             self._say(placed)
         if self._said.min() >= placed and self._have_heard():
-            self.holds = False
             if not self._is_stale:
                 self._end_announcing()
+                self._tell_mass()  # before it is at rest: whoever waits for that reads values
+            self.holds = False
             self.operator.activate()
 
     def _have_weighed(self, number: int) -> bool:
