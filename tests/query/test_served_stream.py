@@ -91,7 +91,7 @@ def test_parts_that_were_brought_for_a_stream_that_has_ended_are_not_committed_t
         again.insert(["Rome"], ["Nice"])
         # Their names have numbers in the table of the stream that is no more.
         refused = client.post(**commit)
-        assert (refused.status_code, refused.json()["code"]) == (422, "invalid-argument")
+        assert (refused.status_code, refused.json()["code"]) == (422, "incomplete-batch")
         assert "lacks 1 of its 1 chunks" in refused.json()["detail"]
         assert client.put(**part).json() == {"repeated": False}
         assert client.post(**commit).json()["accepted"] == 1
