@@ -50,7 +50,7 @@ from .row_kernel import (
     add_weight,
     admit_rows,
     announced,
-    base_of,
+    drift_of,
     hear,
     is_due,
     outbox_is_full,
@@ -65,7 +65,6 @@ from .row_kernel import (
     touch_ghost,
     touch_producer,
 )
-from .stand_in import scaled
 
 _DELTAS_AHEAD = 32  # edges that memory is asked for before their turn
 _EDGES_AHEAD = 16
@@ -384,7 +383,7 @@ def hear_placed(graph, loop, first, fuel):
                 consumer = np.int64(graph.edge_consumer[slot])
                 change = graph.edge_weight[slot] * share
                 loop.heard[consumer] += change
-                drift += scaled(abs(loop.heard[consumer]) + 2.0 * abs(change), base_of(loop, consumer))
+                drift += drift_of(loop, consumer, change)
             loop.counters[EDGES_VISITED] += graph.out_length[row]
             fuel -= graph.out_length[row]
         row += 1

@@ -142,6 +142,12 @@ def consider(loop, row, residual):
 
 
 @nb.njit(cache=True)
+def drift_of(loop, row, delta):
+    """What a sum may have lost by an addition, which is in it, in units of epsilon and of the norm."""
+    return scaled(abs(loop.heard[row]) + 2.0 * abs(delta), base_of(loop, row))
+
+
+@nb.njit(cache=True)
 def hear(loop, parameters, row, delta):
     """The sum of a vertex of this worker changes."""
     if loop.degree[row] == 0:
@@ -155,7 +161,7 @@ def hear(loop, parameters, row, delta):
         loop.totals[ABSOLUTE] += abs(new) - abs(old)
         loop.totals[SIGNED] += new - old
         consider(loop, row, new)
-    loop.totals[DRIFT] += scaled(abs(loop.heard[row]) + 2.0 * abs(delta), base_of(loop, row))
+    loop.totals[DRIFT] += drift_of(loop, row, delta)
 
 
 @nb.njit(cache=True)
