@@ -148,6 +148,18 @@ def client(service, serve):
     return serve(service)
 
 
+@pytest.fixture
+def towns(fake):
+    """A loop whose vertices have names, on a service of its own."""
+    with Session(fake) as session:
+        yield session.start(fake_loops.Fastest(source="Rome"), "towns", ids="string")
+
+
+@pytest.fixture
+def interner(towns):
+    return towns._service.codec_of("towns").interner
+
+
 @pytest.fixture(scope="module", params=["fake", "real"])
 def standing(request):
     """A client for all tests of a module that only ask, and leave everything as it was."""

@@ -1,7 +1,6 @@
 """Numbered batches in parts: admitted whole, once and in their order, whatever is sent twice, too early or not at all."""
 
 import contextlib
-import io
 import os
 import tracemalloc
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.bombs import little_memory
+from tests.kafka.chunks import arrow_message
 from tests.kept_store import KeptStore
 from tests.logged import entries_of
 from tests.query.conftest import intake_of, start_roads
@@ -38,11 +38,7 @@ SOURCE = "spark:q"
 
 
 def body(src, dst, weight=None, **columns):
-    table = pa.table({"src": src, "dst": dst, "weight": weight or [1.0] * len(src), **columns})
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
+    return arrow_message(src=src, dst=dst, weight=weight or [1.0] * len(src), **columns)
 
 
 def put(client, number, part, content, *, chunk=0, source=SOURCE):

@@ -6,9 +6,9 @@ import threading
 from functools import partial
 
 import httpx
-import pyarrow as pa
 import pytest
 
+from tests.kafka.chunks import arrow_message
 from tests.query.conftest import eventually, start_roads
 from tornado.errors import WorkerLost
 from tornado.query import http
@@ -21,14 +21,6 @@ SHORT = {f"{kind}_timeout_s": 0.05 for kind in ("look", "ask", "read", "admissio
 LONG = dict.fromkeys(SHORT, 60.0)
 
 
-def arrow():
-    sink = pa.BufferOutputStream()
-    table = pa.table({"src": [1], "dst": [2], "weight": [1.0]})
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
 def ask(client, **fields):
     return client.post("/v1/queries", params={"wait_s": 20}, json={"loop": "roads"} | fields)
 
@@ -39,7 +31,9 @@ def batch(number):
 
 def stage(client):
     headers = {"content-type": "application/vnd.apache.arrow.stream"}
-    return client.put(f"{batch(0)}/parts/p/0", content=arrow(), headers=headers)
+    return client.put(
+        f"{batch(0)}/parts/p/0", content=arrow_message(src=[1], dst=[2], weight=[1.0]), headers=headers
+    )
 
 
 # Whatever asks a loop, by what it asks for.

@@ -1,6 +1,5 @@
 """Ids of names count the records as they come in, the source of each before its destination, by whichever way that is."""
 
-import io
 import json
 
 import numpy as np
@@ -12,47 +11,22 @@ import pytest
 import tornado
 from apps.connected_components import ConnectedComponents
 from tests.kafka.chunks import arrow_message, chunk_of
-from tests.query import fake_loops
 from tests.query.test_http_loops import ARROW
-from tests.query.test_refused_names import NDJSON
+from tests.query.test_refused_names import NDJSON, names
 from tornado.client import connect
 from tornado.ingest.ingester import Ingester
 from tornado.ingest.kafka.decoding import Decoder
 from tornado.ingest.kafka.settings import KafkaSettings, ValueFormat
 from tornado.ingest.quarantine import Quarantine
 from tornado.ingest.source import FileSource
-from tornado.query.session import Session
 
 SRC, DST = ["b", "d", "Rome", "e"], ["a", "b", "c", "Rome"]
 IN_TURN = ["Rome", "b", "a", "d", "c", "e"]  # Rome is the source of the program
 
 
 @pytest.fixture
-def towns(fake):
-    with Session(fake) as session:
-        yield session.start(fake_loops.Fastest(source="Rome"), "towns", ids="string")
-
-
-@pytest.fixture
-def interner(towns):
-    return towns._service.codec_of("towns").interner
-
-
-@pytest.fixture
 def client(towns, serve):
     return serve(towns._service)
-
-
-def names(interner):
-    return interner.names(np.arange(len(interner)))
-
-
-def stream_of(**columns):
-    sink = io.BytesIO()
-    made = pa.table(columns)
-    with pa.ipc.new_stream(sink, made.schema) as writer:
-        writer.write_table(made)
-    return sink.getvalue()
 
 
 COLUMNS = {
@@ -91,7 +65,7 @@ def test_bodies_bring_names_record_by_record(client, interner):
 
 
 def test_arrow_bodies_bring_names_record_by_record(client, interner):
-    body = stream_of(src=SRC, dst=DST)
+    body = arrow_message(src=SRC, dst=DST)
     assert client.post("/v1/loops/towns/edges", content=body, headers=ARROW).status_code == 202
     assert names(interner) == IN_TURN
 
@@ -114,7 +88,7 @@ def test_a_record_that_the_program_refuses_has_no_part_in_the_order(client, inte
 @pytest.mark.parametrize("split", [[[0, 1], [2, 3]], [[1, 3], [0, 2]], [[3, 2, 1, 0]], [[2], [3], [0], [1]]])
 def test_parts_with_an_order_bring_names_in_it_however_they_are_split(client, interner, split):
     for part, rows in enumerate(split):
-        body = stream_of(src=[SRC[row] for row in rows], dst=[DST[row] for row in rows], order=rows)
+        body = arrow_message(src=[SRC[row] for row in rows], dst=[DST[row] for row in rows], order=rows)
         path = f"/v1/loops/towns/batches/spark:q/0/parts/{part}/0"
         assert client.put(path, content=body, headers=ARROW).status_code == 202
     named = [{"part": str(part), "chunks": 1} for part in range(len(split))]

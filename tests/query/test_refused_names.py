@@ -1,31 +1,16 @@
 """Names that stand only in what is refused, quarantined or never committed: the loop's table of names does not have them."""
 
-import io
-
-import pyarrow as pa
 import pytest
 
-from tests.query import fake_loops
+from tests.kafka.chunks import arrow_message
 from tests.query.test_http_loops import ARROW
 from tornado.errors import InvalidArgument
 from tornado.ingest.ingester import Ingester
 from tornado.ingest.quarantine import Quarantine
 from tornado.ingest.source import FileSource
-from tornado.query.session import Session
 
 NDJSON = {"content-type": "application/x-ndjson"}
 KNOWN = ["Rome"]
-
-
-@pytest.fixture
-def towns(fake):
-    with Session(fake) as session:
-        yield session.start(fake_loops.Fastest(source="Rome"), "towns", ids="string")
-
-
-@pytest.fixture
-def interner(towns):
-    return towns._service.codec_of("towns").interner
 
 
 @pytest.fixture
@@ -46,11 +31,7 @@ def push(client, content):
 
 
 def table(src, dst, weight, **columns):
-    sink = io.BytesIO()
-    made = pa.table({"src": src, "dst": dst, "weight": weight} | columns)
-    with pa.ipc.new_stream(sink, made.schema) as writer:
-        writer.write_table(made)
-    return sink.getvalue()
+    return arrow_message(src=src, dst=dst, weight=weight, **columns)
 
 
 def put(client, part, content):

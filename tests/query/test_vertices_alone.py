@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from apps.sssp import ShortestPaths
+from tests.kafka.chunks import arrow_message
 from tests.kept_store import KeptStore
 from tests.query import fake_loops
 from tests.query.test_http_queries import problem
@@ -19,13 +20,6 @@ from tornado.query.session import Session
 PATH = "/v1/loops/roads/vertices"
 NDJSON = {"Content-Type": "application/x-ndjson"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
-
-
-def stream(**columns):
-    table, sink = pa.table(columns), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
 
 
 def asked(client, *vertices):
@@ -56,12 +50,12 @@ def test_a_pushed_vertex_is_known_and_out_of_reach(client, roads):
 
 def test_an_arrow_stream_and_digits_in_quotes_are_taken_too(client, roads):
     ids = pa.array([5, 90, None, 2**64 - 1], pa.uint64())
-    answer = client.post(PATH, content=stream(id=ids, name=["a", "b", "c", "d"]), headers=ARROW).json()
+    answer = client.post(PATH, content=arrow_message(id=ids, name=["a", "b", "c", "d"]), headers=ARROW).json()
     assert answer == {"accepted": 2, "rejected": 2, "offsets": {"http": 4}}
     answer = client.post(f"{PATH}?ids=string", content='{"id": "9223372036854775807"}', headers=NDJSON)
     assert answer.json() == {"accepted": 1, "rejected": 0, "offsets": {"http": 5}}
     assert asked(client, 90, 2**63 - 1)["unknown"] == []
-    refused = client.post(PATH, content=stream(vertex=[1]), headers=ARROW)
+    refused = client.post(PATH, content=arrow_message(vertex=[1]), headers=ARROW)
     assert "'id' must be among them" in problem(refused, 422, "invalid-argument")["detail"]
 
 
