@@ -223,13 +223,15 @@ class ClusterEngine:
         """See `Engine.use`."""
         return [use for _, use in sorted(self._use.copy().items())]
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+    def wait_for(
+        self, condition: Callable[[], bool], timeout_s: float | None, *, about: object = None
+    ) -> bool:
         """Block until the condition holds."""
-        return self._waiting.wait_for(condition, timeout_s)
+        return self._waiting.wait_for(condition, timeout_s, about=about)
 
-    def notify(self) -> None:
+    def notify(self, about: object = None) -> None:
         """Look at the conditions again."""
-        self._waiting.notify()
+        self._waiting.notify(about)
 
     def close(self) -> None:
         """End the workers: by message, then by force."""

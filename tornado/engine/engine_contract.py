@@ -124,12 +124,20 @@ class Engine(Protocol):
         """
         ...
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
-        """Block (or step) until a condition that hosts bring about holds; False when the time is over."""
+    def wait_for(
+        self, condition: Callable[[], bool], timeout_s: float | None, *, about: object = None
+    ) -> bool:
+        """Block (or step) until a condition that hosts bring about holds; False when the time is over.
+
+        Parameters
+        ----------
+        about
+            What has to be notified about for the condition to be looked at again at once; None: anything.
+        """
         ...
 
-    def notify(self) -> None:
-        """Have the conditions that are waited for looked at again; from any thread."""
+    def notify(self, about: object = None) -> None:
+        """Have the conditions looked at again of who waits about this, or about anything; from any thread."""
         ...
 
     def close(self) -> None:

@@ -407,7 +407,13 @@ class _Waits:
         self._cluster = cluster
         self._is_closed = False
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+    def wait_for(
+        self,
+        condition: Callable[[], bool],
+        timeout_s: float | None,
+        *,
+        about: object = None,  # noqa: ARG002  conditions are looked at before each turn
+    ) -> bool:
         """See `Waits`.
 
         Raises
@@ -429,7 +435,7 @@ class _Waits:
             cluster.wait_turn()
         raise ProtocolViolation(f"something did not come about in {_PATIENCE} turns")
 
-    def notify(self) -> None:
+    def notify(self, about: object = None) -> None:
         """See `Waits`: conditions are looked at before each turn."""
 
     def close(self) -> None:

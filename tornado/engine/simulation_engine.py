@@ -89,7 +89,13 @@ class SimulationEngine:
         """Return nothing: nobody counts."""
         return []
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+    def wait_for(
+        self,
+        condition: Callable[[], bool],
+        timeout_s: float | None,
+        *,
+        about: object = None,  # noqa: ARG002  conditions are looked at before each step
+    ) -> bool:
         """Step until the condition holds, or so much simulated time has passed.
 
         Raises
@@ -109,7 +115,7 @@ class SimulationEngine:
             hint="Run the simulation with this seed again: it is a deadlock or a loop without end.",
         )
 
-    def notify(self) -> None:
+    def notify(self, about: object = None) -> None:
         """Do nothing: nobody waits outside `wait_for`."""
 
     def close(self) -> None:

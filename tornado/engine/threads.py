@@ -115,13 +115,15 @@ class ThreadEngine:
         finally:
             self._replacing.release()
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+    def wait_for(
+        self, condition: Callable[[], bool], timeout_s: float | None, *, about: object = None
+    ) -> bool:
         """Block until the condition holds; hosts call `notify` after what may change it."""
-        return self._waiting.wait_for(condition, timeout_s)
+        return self._waiting.wait_for(condition, timeout_s, about=about)
 
-    def notify(self) -> None:
+    def notify(self, about: object = None) -> None:
         """Look at the conditions again."""
-        self._waiting.notify()
+        self._waiting.notify(about)
 
     def close(self) -> None:
         """End the threads; each closes its host."""

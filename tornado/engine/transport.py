@@ -162,12 +162,14 @@ class Alarm(Protocol):
 class Waits(Protocol):
     """See `Waiting`."""
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
+    def wait_for(
+        self, condition: Callable[[], bool], timeout_s: float | None, *, about: object = None
+    ) -> bool:
         """Block until the condition holds; False when the time is over, or this was closed."""
         ...
 
-    def notify(self) -> None:
-        """Have the conditions looked at again; from any thread."""
+    def notify(self, about: object = None) -> None:
+        """Have the conditions looked at again of who waits about this, or about anything; from any thread."""
         ...
 
     def close(self) -> None:

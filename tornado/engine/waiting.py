@@ -39,42 +39,73 @@ class Waiting:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._changed = threading.Condition()
-        self._changes = 0
-        self._waiting = 0
+        self._lock = threading.Lock()
+        self._bells: dict[
+            object, _Bell
+        ] = {}  # by what is waited about; of those alone that somebody waits for
         self._is_closed = False
 
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
-        """Block until the condition holds; False when the time is over, or this was closed."""
+    def wait_for(
+        self, condition: Callable[[], bool], timeout_s: float | None, *, about: object = None
+    ) -> bool:
+        """Block until the condition holds; False when the time is over, or this was closed.
+
+        Parameters
+        ----------
+        about
+            What has to be notified about for the condition to be looked at again; None: anything.
+        """
+        if condition():
+            return True
         until_s = after(self._clock, timeout_s)
-        self._count(1)
+        with self._lock:
+            bell = self._bells.setdefault(about, _Bell())
+            bell.waiting += 1
         try:
             while True:
-                seen = self._changes
+                seen = bell.rung
                 if condition():
                     return True
                 now_s = self._clock.monotonic()
                 if self._is_closed or (until_s is not None and now_s >= until_s):
                     return False
                 look_s = now_s + _LOOK_S
-                with self._changed:
-                    if self._changes == seen:
-                        self._clock.wait(self._changed, look_s if until_s is None else min(look_s, until_s))
+                with bell.changed:
+                    if bell.rung == seen:
+                        self._clock.wait(bell.changed, look_s if until_s is None else min(look_s, until_s))
         finally:
-            self._count(-1)
+            with self._lock:
+                bell.waiting -= 1
+                if not bell.waiting:
+                    del self._bells[about]
 
-    def notify(self) -> None:
-        """Have the conditions looked at again; from any thread."""
-        self._changes += 1  # may count two as one, which is enough for who has seen neither
-        if self._waiting:
-            with self._changed:
-                self._changed.notify_all()
+    def notify(self, about: object = None) -> None:
+        """Have the conditions looked at again of who waits about this, or about anything; from any thread."""
+        for each in (None,) if about is None else (about, None):
+            bell = self._bells.get(each)
+            if bell is not None:
+                bell.ring()
 
     def close(self) -> None:
         """End every wait."""
         self._is_closed = True
-        self.notify()
+        with self._lock:
+            bells = list(self._bells.values())
+        for bell in bells:
+            bell.ring()
 
-    def _count(self, difference: int) -> None:
-        with self._changed:
-            self._waiting += difference
+
+class _Bell:
+    """How those are woken who wait about the same."""
+
+    __slots__ = ("changed", "rung", "waiting")
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.rung = 0
+        self.waiting = 0
+
+    def ring(self) -> None:
+        with self.changed:
+            self.rung += 1
+            self.changed.notify_all()

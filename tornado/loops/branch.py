@@ -100,8 +100,6 @@ class Branch:
         self._callbacks: list[Callable[[Branch], None]] = []
         self._is_released = False
         self._is_stopping = False
-        # Who is to be told that its cut is there, which wakes everybody who waits for anything.
-        self._cut_waiters = 0
         self._values: Values | None = None
         self._last: Progress | None = None
         self._edge_pages: Callable[[Branch], Iterator[EdgeColumns]] | None = None
@@ -131,20 +129,15 @@ class Branch:
 
     def wait_cut(self, timeout_s: float | None = None) -> bool:
         """Wait until every worker has recorded its state."""
-        with self._lock:
-            self._cut_waiters += 1
-        try:
-            return self.engine.wait_for(
-                lambda: len(self._recorded) == len(self.hosts) or self._state is not BranchState.RUNNING,
-                timeout_s,
-            )
-        finally:
-            with self._lock:
-                self._cut_waiters -= 1
+        return self.engine.wait_for(
+            lambda: len(self._recorded) == len(self.hosts) or self._state is not BranchState.RUNNING,
+            timeout_s,
+            about=(self, "cut"),
+        )
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until it is over, in whatever state."""
-        return self.engine.wait_for(lambda: self._state is not BranchState.RUNNING, timeout_s)
+        return self.engine.wait_for(lambda: self._state is not BranchState.RUNNING, timeout_s, about=self)
 
     def progress(self) -> Progress:
         """How far it is."""
@@ -308,11 +301,9 @@ class Branch:
             begun = max(part.first_iteration for part in self._recorded.values())
             iteration = max(begun, given.iteration)
             self._snapshot = replace(given, iteration=iteration)
-            is_awaited = self._cut_waiters > 0
         if self.is_limited:
             self._on_recorded(self)
-        if is_awaited:
-            self.engine.notify()
+        self.engine.notify((self, "cut"))
 
     def finished(self, worker: int, processor: BranchPartView) -> None:
         """Note the part of a worker that is complete; the last one ends the branch, whose values can then be read."""
@@ -376,7 +367,8 @@ class Branch:
             self._state = state
             self._last = last  # from now on the workers' parts may be freed
             callbacks, self._callbacks = self._callbacks, []
-        self.engine.notify()
+        for what in (self, (self, "cut")):
+            self.engine.notify(what)
         for callback in callbacks:
             callback(self)
         return True

@@ -104,10 +104,7 @@ class ThreadFabric:
         """See `Fabric.send`."""
         self._inboxes[receiver].append(message)
         self._sent[sender] += 1
-        # Setting an event takes a lock; the receiver clears it before it looks, so one that is set will be seen.
-        event = self._events[receiver]
-        if not event.is_set():
-            event.set()
+        self.wake(receiver)
 
     def receive(self, receiver: int) -> list[Message]:
         """See `Fabric.receive`."""
@@ -123,7 +120,10 @@ class ThreadFabric:
 
     def wake(self, receiver: int) -> None:
         """See `Fabric.wake`."""
-        self._events[receiver].set()
+        # Setting an event takes a lock; the receiver clears it before it looks, so one that is set will be seen.
+        event = self._events[receiver]
+        if not event.is_set():
+            event.set()
 
     def agree(self, dataflow: int, shape: object) -> None:
         """See `Fabric.agree`."""
