@@ -15,6 +15,7 @@ from tornado.timely import (
 )
 from tornado.timely.operators import (
     binary_frontier,
+    filter_batches,
     inspect,
     new_input,
     probe,
@@ -99,8 +100,49 @@ ROWS = [5, 3, 8]
     ],
 )
 def test_keys_that_are_not_one_for_each_record_are_refused_and_no_record_is_lost(batch, records, keys, said):
-    with pytest.raises(InvalidArgument, match=f"gave {said} for a batch of {records}.*one integer for each"):
+    with pytest.raises(InvalidArgument, match=f"gave {said} for a batch of {records}.*one for each record"):
         Exchange(lambda _: keys).route(batch, 0, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("mask", "said"),
+    [
+        ([True], "1 truth values"),
+        ([], "0 truth values"),
+        ([True, False, True, True], "4 truth values"),
+        (True, r"truth values of shape \(\)"),
+    ],
+)
+@pytest.mark.parametrize(
+    "batch", [np.array(ROWS), (np.array(ROWS), np.array(ROWS)), ROWS], ids=["array", "columns", "list"]
+)
+def test_a_mask_that_is_not_as_long_as_its_batch_is_refused_and_no_record_is_lost(batch, mask, said):
+    with pytest.raises(InvalidArgument, match=f"the predicate of a filter gave {said} for a batch of"):
+        filtered(batch, mask)
+
+
+def test_a_mask_of_numbers_is_refused_as_it_would_pick_records():
+    with pytest.raises(InvalidArgument, match="an array of int64, by which records would be picked"):
+        filtered(np.array(ROWS), [0, 1, 1])
+    assert filtered(np.array(ROWS), [False, True, True])[0].tolist() == ROWS[1:]
+    assert filtered(ROWS, iter([False, True, True])) == [ROWS[1:]]
+
+
+def filtered(batch, mask):
+    """What a filter with this mask passes on of a batch."""
+    kept = []
+
+    def build(scope):
+        handle, stream = new_input(scope)
+        inspect(filter_batches(stream, lambda _: mask), lambda _, batch: kept.append(batch))
+        return handle
+
+    worker = Worker(0, 1, ThreadFabric(1))
+    handle = worker.dataflow(build).result
+    handle.send(batch)
+    handle.close()
+    worker.step_while(lambda: bool(worker.dataflows))
+    return kept
 
 
 def test_columns_of_a_batch_that_differ_in_length_are_refused():

@@ -201,6 +201,28 @@ def test_a_run_that_stalls_on_a_leaked_token_ends_with_that_report():
         run_threads(keeper, peers=2, patience_s=0.2)
 
 
+@pytest.mark.parametrize("leaking", [0, 1])
+def test_who_waits_for_a_worker_that_leaks_a_token_is_not_blamed_for_it(leaking):
+    def program(worker):
+        def build(scope):
+            builder = OperatorBuilder(scope, "forgetful")
+            _, stream = builder.output()
+            inspect(stream, lambda time, batch: None)
+
+            def construct(tokens, _):
+                if worker.index != leaking:
+                    tokens[0].drop()
+                return lambda: None
+
+            builder.build(construct, wake=Wake.MESSAGES)
+
+        worker.dataflow(build, name="main")
+
+    for _ in range(5):
+        with pytest.raises(TokenMisuse, match=f"worker {leaking} closes while forgetful"):
+            run_threads(program, peers=2, patience_s=0.1)
+
+
 def test_tokens_of_a_cancelled_dataflow_are_not_leaked_and_may_still_be_dropped():
     bench = Bench()
     bench.dataflow.cancel()

@@ -93,10 +93,10 @@ class Exchange:
         keys = self.key(payload)
         if isinstance(payload, list):
             keys = list(keys) if isinstance(keys, Iterable) else keys
-            _check_count(payload, keys)
+            require_one_each(payload, keys, "the key of an exchange", "keys")
             return _split_list(payload, keys, peers)
         keys = np.asarray(keys)
-        _check_count(payload, keys)
+        require_one_each(payload, keys, "the key of an exchange", "keys")
         workers = (keys % peers).astype(np.uint16)
         if len(workers) == 0:
             return ()
@@ -124,17 +124,30 @@ def _split_list(payload: list[Any], keys: Sequence[int], peers: int) -> Iterable
     return sorted(parts.items())
 
 
-def _check_count(payload: Any, keys: Any) -> None:
-    """Refuse keys that are not one for each record: by them some records would go nowhere."""
-    records = [len(column) for column in payload] if isinstance(payload, tuple) else [len(payload)]
-    shape = (len(keys),) if isinstance(keys, list) else np.shape(keys)
+def require_one_each(batch: Any, values: Any, whose: str, what: str) -> None:
+    """Refuse what a function gave for a batch where it is not one value for each record: some of these would go nowhere.
+
+    Parameters
+    ----------
+    values
+        An array, or a list.
+    whose, what
+        In words.
+
+    Raises
+    ------
+    InvalidArgument
+        Or where columns of the batch differ in length.
+    """
+    records = [len(column) for column in batch] if isinstance(batch, tuple) else [len(batch)]
+    shape = (len(values),) if isinstance(values, list) else np.shape(values)
     if len(shape) == 1 and all(count == shape[0] for count in records):
         return
-    said = f"{shape[0]} keys" if len(shape) == 1 else f"keys of shape {shape}"
+    said = f"{shape[0]} {what}" if len(shape) == 1 else f"{what} of shape {shape}"
     of = f"columns of {records} records" if len(records) > 1 else f"{sum(records)} records"
     raise InvalidArgument(
-        f"the key of an exchange gave {said} for a batch of {of}",
-        hint="It gets the whole batch and returns one integer for each record; all columns of a batch are of one length.",
+        f"{whose} gave {said} for a batch of {of}",
+        hint="It gets the whole batch and returns one for each record; all columns of a batch are of one length.",
     )
 
 

@@ -162,7 +162,7 @@ class _ThreadedRun:
                     continue
                 if last_active_s != self.last_active_s:
                     quiet_s, last_active_s = 0.0, self.last_active_s
-                if quiet_s > self.patience_s:
+                if quiet_s > self.patience_s and (worker.leaks() or not self._leaks()):
                     _blame([worker])
                 quiet_s += self._rest(worker)
             self.results[index] = running.result
@@ -171,6 +171,10 @@ class _ThreadedRun:
             self.failures.append(failure)
             for other in self.workers:
                 other.wake()
+
+    def _leaks(self) -> bool:
+        """Whether anybody holds a token: who does is to be blamed, and not who waits for that one."""
+        return any(worker.leaks() for worker in self.workers)
 
     def _rest(self, worker: Worker) -> float:
         """Wait for something to do; return for how long nobody did anything.

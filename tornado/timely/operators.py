@@ -6,7 +6,7 @@ Functions are applied to whole batches (NumPy arrays, tuples of columns, lists),
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import compress
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InvalidArgument, InvalidDataflow
 from .builder import OperatorBuilder
-from .channel import Exchange, Pact, Pipeline
+from .channel import Exchange, Pact, Pipeline, require_one_each
 from .context import Context
 from .notificator import Notificator
 from .operator import InputPort, OutputPort, Wake
@@ -27,6 +27,8 @@ S = TypeVar("S")
 
 UnaryLogic = Callable[[InputPort, OutputPort], None]
 BinaryLogic = Callable[[InputPort, InputPort, OutputPort], None]
+
+_TRUTH = "the predicate of a filter", "truth values"
 
 
 class InputHandle:
@@ -156,14 +158,24 @@ def map_batches(stream: Stream, function: Callable[[Any], Any], *, name: str = "
 def filter_batches(stream: Stream, predicate: Callable[[Any], Any], *, name: str = "filter") -> Stream:
     """Keep the records for which `predicate`, given the batch, returns True: a boolean array, or any sequence for lists.
 
-    A batch of which nothing is left is not sent on; in a loop it would go round for ever.
+    A batch of which nothing is left is not sent on; in a loop it would go round for ever. What is not one value for each record is
+    refused with `InvalidArgument`.
     """
 
     def chosen(_: Time, batch: Any) -> Any:
         mask = predicate(batch)
         if isinstance(batch, list):
+            mask = list(mask) if isinstance(mask, Iterable) else mask
+            require_one_each(batch, mask, *_TRUTH)
             return list(compress(batch, mask)) or None
-        if not np.any(mask):
+        mask = np.asarray(mask)
+        require_one_each(batch, mask, *_TRUTH)
+        if mask.dtype != np.bool_:
+            raise InvalidArgument(
+                f"the predicate of a filter gave an array of {mask.dtype}, by which records would be picked and not kept",
+                hint="Return a boolean array, such as batch > 0.",
+            )
+        if not mask.any():
             return None
         return tuple(column[mask] for column in batch) if isinstance(batch, tuple) else batch[mask]
 

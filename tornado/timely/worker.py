@@ -159,7 +159,7 @@ class Worker:
         TokenMisuse
             When a dataflow was neither complete nor cancelled and operators still hold tokens: their names.
         """
-        leaks = [leak for dataflow in self.dataflows.values() for leak in dataflow.leaks()]
+        leaks = self.leaks()
         for dataflow in list(self.dataflows.values()):
             dataflow.cancel()
         if leaks:
@@ -167,6 +167,10 @@ class Worker:
                 f"worker {self.index} closes while {'; '.join(leaks)}",
                 hint="Drop every token, or cancel the dataflow.",
             )
+
+    def leaks(self) -> list[str]:
+        """The tokens that operators still hold here, in words; also for another thread while this is in `wait`."""
+        return [leak for dataflow in self.dataflows.values() for leak in dataflow.leaks()]
 
     def statistics(self) -> WorkerStatistics:
         """What it did so far."""
