@@ -59,6 +59,20 @@ def test_answers_are_those_of_networkx_after_every_round_of_edits(kind):
         assert nx.utils.graphs_equal(live.to_networkx(), graph)
 
 
+RANKED = [{}, {"personalization": {0: 2.0, 1: 1.5}}, {"personalization": {3: 1}, "alpha": 0.7}, {"alpha": 0.5}]
+
+
+@pytest.mark.parametrize("first", RANKED)
+def test_a_question_is_answered_by_its_own_parameters_whatever_was_asked_before(first):
+    graph = nx.gnm_random_graph(20, 60, seed=SEED, directed=True)
+    with LiveGraph(graph) as live:
+        for options in (first, *RANKED, first):
+            ranks = nx.pagerank(live, tol=1e-9, **options)
+            assert ranks == pytest.approx(nx.pagerank(graph, tol=1e-12, **options), abs=1e-8), options
+        alone = live.ask("pagerank", {}).to_numpy()["value"]
+        assert alone == pytest.approx(list(nx.pagerank(graph, tol=1e-12).values()), abs=1e-5)
+
+
 def test_a_graph_that_began_empty_and_one_that_is_converted_by_a_call():
     live = LiveGraph(directed=True)
     assert nx.pagerank(live) == {}

@@ -14,7 +14,7 @@ import logging
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from types import TracebackType
 from typing import Any, Final, Self
@@ -109,6 +109,7 @@ class LiveGraph:
         self._unit = True
         self._loops = 0
         self._session: Session | None = None
+        self._programs: dict[str, Any] = {}  # by app, as its loop was started
         self._number = -1  # of the session, among those that are watched
         self._edits: list[_Edit] = []
         self._new_nodes: list[int] = []
@@ -278,7 +279,7 @@ class LiveGraph:
         app
             By name. Its first question starts a loop, and the further ones ask that.
         parameters
-            Fields of its program.
+            Fields of its program; the others have their defaults, whatever was asked before.
         question
             What else `LoopHandle.query` takes.
 
@@ -288,12 +289,19 @@ class LiveGraph:
             The app takes no such weights.
         """
         try:
-            session = self._opened(app, parameters)
+            program = load_program(app).kind(**parameters)
+            session = self._opened(app, program)
             with self._closed_where_it_fails():
                 self._admit(session)
         except InvalidArgument as error:
             raise NotImplementedError(str(error)) from error
-        return session.loop(app).query(parameters=dict(parameters) or None, **question).result()
+        started = self._programs[app]
+        others = {
+            field.name: getattr(program, field.name)
+            for field in fields(program)
+            if field.init and getattr(program, field.name) != getattr(started, field.name)
+        }
+        return session.loop(app).query(parameters=others or None, **question).result()
 
     def without_weights(self) -> LiveGraph:
         """Return the same graph without weights, which follows the edits of this one; made when it is first asked for."""
@@ -336,6 +344,7 @@ class LiveGraph:
         if self._session is not None:
             _SESSIONS.close(self._number)
         self._session = None
+        self._programs.clear()
         self._edits.clear()
         self._new_nodes.clear()
 
@@ -383,16 +392,16 @@ class LiveGraph:
         src, dst = self._index[u], self._index[v]
         return (src, dst) if self._directed or src <= dst else (dst, src)
 
-    def _opened(self, app: str, parameters: Mapping[str, Any]) -> Session:
+    def _opened(self, app: str, program: Any) -> Session:
         """Return the session with a loop of that app; the first one brings the whole graph."""
-        kind = load_program(app).kind
         session = self._session
-        if session is not None:
-            if app not in session.loops:
-                session.stream(_STREAM).start(kind(**parameters), app)
-            return session
-        with self._closed_where_it_fails():
-            return self._begun(kind(**parameters), app)
+        if session is None:
+            with self._closed_where_it_fails():
+                session = self._begun(program, app)
+        elif app not in self._programs:
+            session.stream(_STREAM).start(program, app)
+        self._programs.setdefault(app, program)
+        return session
 
     @contextmanager
     def _closed_where_it_fails(self) -> Iterator[None]:
