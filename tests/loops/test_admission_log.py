@@ -203,6 +203,52 @@ def test_each_byte_of_what_is_said_of_a_group_counts(version, store_and_stride):
     ]
 
 
+NAMED = Points(features=2, names=["height", "weight"])
+SWAPPED = Points(features=2, names=["weight", "height"])
+
+
+def with_points(points, versions=(1, 2)):
+    store = KeptStore()
+    log = AdmissionLog(store, "roads")
+    for version in versions:
+        batch = PointBatch.of(points, ids=[version], features=[[1.0, 2.0]])
+        log.append([LogEntry(version, "http", version, batch)])
+    return store
+
+
+@pytest.mark.parametrize("declared", [SWAPPED, POINTS, Points(features=3)])
+@pytest.mark.parametrize("after", [0, 1])
+def test_points_whose_features_have_other_names_are_others(declared, after):
+    log = AdmissionLog(with_points(NAMED), "roads")
+    with pytest.raises(InvalidArgument, match=r"'http' has sent .*names=\('height', 'weight'\)\) to stream"):
+        list(log.replay(after=after, points=declared))
+    assert [found.version for found in log.replay(after=0, points=NAMED)] == [1, 2]
+    assert log.points == log.declared_points == NAMED
+
+
+def test_names_are_written_once_and_the_base_has_them_when_that_group_is_forgotten():
+    store = with_points(NAMED)
+    assert ["names" in json.loads(store.metadata(LINE, version)) for version in (1, 2)] == [True, False]
+    log = AdmissionLog(store, "roads")
+    log.forget(1)
+    assert (log.points, log.declared_points) == (POINTS, None)
+    assert [found.version for found in log.replay(after=1, points=NAMED)] == [2]
+    with pytest.raises(InvalidArgument, match="'http' has sent"):
+        list(log.replay(after=1, points=SWAPPED))
+
+
+@pytest.mark.parametrize("declared", [NAMED, SWAPPED, POINTS])
+def test_a_log_of_before_that_is_silent_on_names_is_gone_on_from_with_any(declared, monkeypatch):
+    with monkeypatch.context() as older:
+        older.setattr(admission_log, "_layout_of", lambda points: [points.features, points.sparse, "float64"])
+        store = with_points(POINTS)
+    log = AdmissionLog(store, "roads")
+    assert [found.version for found in log.replay(after=0, points=declared)] == [1, 2]
+    assert log.declared_points is None
+    with pytest.raises(InvalidArgument, match="features=2"):
+        list(log.replay(after=0, points=Points(features=3)))
+
+
 def test_a_layout_of_a_newer_program_is_no_damage(monkeypatch):
     with monkeypatch.context() as newer:
         newer.setattr(admission_log, "encode_narrow", lambda batch: NarrowEdges("i2f2", batch.encode()))

@@ -164,3 +164,29 @@ def test_checkpoints_are_taken_by_themselves_and_cut_the_log(url, monkeypatch):
     with tornado.open(url) as session:
         model = session.stream("points", schema=DENSE).start(MODEL, name="model")
         pushed.check(model)
+
+
+@pytest.mark.parametrize("names", [["b", "a", "c"], None])
+def test_points_of_other_names_are_refused_before_the_first_snapshot_too_and_those_that_were_are_known(
+    url, names
+):
+    declared = tornado.Points(features=3, names=["a", "b", "c"])
+    pushed = Pushed(declared)
+    with tornado.open(url) as session:
+        stream = session.stream("p", schema=declared)
+        loop = stream.start(MODEL, "model")
+        pushed.push(stream, range(50))
+        found = loop.query().result().table("coefficients").to_pydict()
+        assert found["feature"][-3:] == ["a", "b", "c"]
+    with open_store(url) as store:
+        assert not store.versions("p")  # else this looks at the snapshot
+    with tornado.open(url) as session:
+        stream = session.stream("p", schema=tornado.Points(features=3, names=names))
+        with pytest.raises(
+            InvalidArgument, match=r"has sent .*names=\('a', 'b', 'c'\).*Declare the points as they were"
+        ):
+            stream.start(MODEL, "model")
+    for schema in (declared, None):
+        with tornado.open(url) as session:
+            loop = session.stream("p", schema=schema).start(MODEL, "model")
+            assert loop.query().result().table("coefficients").to_pydict() == found

@@ -7,19 +7,23 @@ Batches are written in groups, each as one version of the line `STREAM/log`, whi
 which the end is torn was never written. Its page has the batches as they were encoded, one behind the other; its metadata says what
 they are, which group stands before it, and up to where every source is then. Pages have checksums: what is damaged is refused.
 
+Names of features are many, and batches do not need them, but points of other names are other points: each batch has a digest of them, and the first
+group that is written with some has them as they are. Once they are in a base, the log may forget that one.
+
 A source whose batches are numbered (`number`) has the newest number in every later group. So the newest group tells a repeated
 batch, however much a base has let the log forget.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 from ..errors import InvalidArgument, StoreCorrupt
@@ -39,6 +43,7 @@ _SHARE_OF_BASE = 0.25
 _SHORT_LOG_BYTES = 1 << 22  # however small the base is
 _EDGE_BYTES = 12  # in a base, at least
 _SIZE = 5  # where in an entry it stands
+_UNNAMED_LAYOUT = 3  # members of a layout of points that is silent on their names: of a log as it was before
 _CHECK = b', "check": '  # begins the last member of the metadata: the checksum of what it is without it
 # What metadata has that may be without a checksum; a name that is none of these is one that was damaged.
 _UNCHECKED = frozenset(
@@ -131,6 +136,7 @@ class AdmissionLog:
         self._sizes: dict[int, LogSize] = {}
         self._size = LogSize()
         self._window: dict[str, Any] | None = None
+        self._named: Sequence[str] | None = None  # the names of features that were written last
         for version in store.versions(self._line):
             metadata = self._metadata(version)
             self._window = metadata.get("window")
@@ -154,13 +160,39 @@ class AdmissionLog:
 
     @property
     def points(self) -> Points | None:
-        """What the newest points in it were declared to be, without the names of their features; None where it has none."""
+        """What the newest points in it were declared to be, with the names of their features where it has these; None where it has none."""
+        layout = self._newest_layout()
+        return None if layout is None else self._points_of(layout)
+
+    @property
+    def declared_points(self) -> Points | None:
+        """As `points`, where it is certain that it says all of it."""
+        layout = self._newest_layout()
+        if layout is None or len(layout) == _UNNAMED_LAYOUT:
+            return None
+        found = self._points_of(layout)
+        return found if _layout_of(found) == layout else None
+
+    def _newest_layout(self) -> list[Any] | None:
         for version in reversed(self.groups):
             layouts = [layout for _, _, _, _, layout, *_ in self._metadata(version)["entries"]]
             for layout in reversed(layouts):
                 if isinstance(layout, list):
-                    return _points_of(layout, self._stream)
+                    return layout
         return None
+
+    def _points_of(self, layout: list[Any]) -> Points:
+        """The points that are written so, with their names where some group has them."""
+        try:
+            features, sparse, dtype = layout[:_UNNAMED_LAYOUT]
+            unnamed = Points(features, sparse, dtype)
+            for version in self.groups:
+                named = replace(unnamed, names=self._metadata(version).get("names"))
+                if _layout_of(named) == layout:
+                    return named
+        except (TypeError, ValueError) as error:
+            raise StoreCorrupt(f"the log of stream {self._stream!r} has {layout!r} for points") from error
+        return unnamed
 
     @property
     def newest(self) -> int:
@@ -237,12 +269,18 @@ class AdmissionLog:
             "numbers": numbers,
         }
         metadata |= {} if window is None else {"window": window}
+        names = next(
+            (entry.batch.points.names for entry in entries if isinstance(entry.batch, PointBatch)), None
+        )
+        if names is not None and names != self._named:
+            metadata["names"] = names
         version = entries[-1].version
         self._store.write(self._line, version, {_KEY: page}, metadata=_checked(metadata))
         with self._lock:
             self._sizes[version] = LogSize(records, len(page))
             self._size = self._size.with_(self._sizes[version])
             self._newest, self._offsets, self._numbers, self._window = version, offsets, numbers, window
+            self._named = self._named if names is None else names
 
     @property
     def size(self) -> LogSize:
@@ -315,7 +353,7 @@ class AdmissionLog:
             raise self._corrupt(version, "is not what was written" if page is not None else "has no page")
         start = 0
         for own, source, offset, number, layout, size_bytes, *left in metadata["entries"]:
-            kind = _kind_of(layout, points, source, self._stream)
+            kind = self._kind_of(layout, points, source)
             own_page = page[start : start + size_bytes]
             try:
                 batch = (
@@ -327,6 +365,24 @@ class AdmissionLog:
                 raise self._corrupt(version, f"has no batch of {kind.schema.kind}: {error}") from error
             start += size_bytes
             yield LogEntry(own, source, offset, batch, number, *left)
+
+    def _kind_of(
+        self, layout: list[Any] | str | None, points: Points | None, source: str
+    ) -> type[RecordBatch]:
+        """The class of batches that are written so: of points, or of edges where there is no layout."""
+        if layout is None or layout in LAYOUTS:  # without one as logs had them before
+            return EdgeBatch
+        if isinstance(layout, str):
+            raise StoreCorrupt(
+                f"the log of stream {self._stream!r} has what {source!r} sent in the layout {layout!r}, which this program does not know",
+                hint="A newer program has written it: start the stream with that one.",
+            )
+        if points is None or _layout_of(points)[: len(layout)] != layout:
+            raise InvalidArgument(
+                f"{source!r} has sent {self._points_of(layout)} to stream {self._stream!r} before it was restarted, and it has {points or 'no points'} now",
+                hint="Declare the points as they were, or name another stream or an empty store.",
+            )
+        return PointBatch.kind_of(points)
 
     def _metadata(self, version: int) -> dict[str, Any]:
         text = self._store.metadata(self._line, version) or b""
@@ -417,32 +473,11 @@ def _written(entry: LogEntry, layout: list[Any] | str | None, size_bytes: int) -
     return [entry.version, entry.source, entry.offset, entry.number, layout, size_bytes, *left]
 
 
+@lru_cache(maxsize=16)
 def _layout_of(points: Points) -> list[Any]:
-    """What of a declaration says how a batch is written; names of features do not, and may be many."""
-    return [points.features, points.sparse, points.value_type.name]
+    """What says how a batch is written, and a digest of what its features are called."""
+    return [points.features, points.sparse, points.value_type.name, _digest_of(points.names)]
 
 
-def _points_of(layout: list[Any], stream: str) -> Points:
-    try:
-        return Points(*layout)
-    except (TypeError, InvalidArgument) as error:
-        raise StoreCorrupt(f"the log of stream {stream!r} has {layout!r} for points") from error
-
-
-def _kind_of(
-    layout: list[Any] | str | None, points: Points | None, source: str, stream: str
-) -> type[RecordBatch]:
-    """The class of batches that are written so: of points, or of edges where there is no layout."""
-    if layout is None or layout in LAYOUTS:  # without one as logs had them before
-        return EdgeBatch
-    if isinstance(layout, str):
-        raise StoreCorrupt(
-            f"the log of stream {stream!r} has what {source!r} sent in the layout {layout!r}, which this program does not know",
-            hint="A newer program has written it: start the stream with that one.",
-        )
-    if points is None or _layout_of(points) != layout:
-        raise InvalidArgument(
-            f"{source!r} has sent {_points_of(layout, stream)} to stream {stream!r} before it was restarted, and it has {points or 'no points'} now",
-            hint="Declare the points as they were, or name another stream or an empty store.",
-        )
-    return PointBatch.kind_of(points)
+def _digest_of(names: Sequence[str] | None) -> str | None:
+    return None if names is None else hashlib.blake2b(json.dumps(names).encode(), digest_size=8).hexdigest()

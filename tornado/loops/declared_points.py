@@ -41,7 +41,7 @@ def with_stored_width(points: Points, store: VersionedStore, stream: str) -> Poi
 
 
 def declare_points(stream: RecordStream, stored: StoredSnapshot | None) -> None:
-    """Have a stream that begins have the points that its snapshot has, and the workers ready for those that it has.
+    """Have a stream that begins have the points that its snapshot has, or its log, and the workers ready for those that it has.
 
     Raises
     ------
@@ -50,6 +50,8 @@ def declare_points(stream: RecordStream, stored: StoredSnapshot | None) -> None:
     """
     if stored is not None and stored.points is not None:
         _require_same(stream, stored)
+    elif stream.points is None and stream.log is not None:
+        stream.points = stream.log.declared_points
     if stream.points is not None:
         require_workers(len(stream.workers))
         warm_points(stream.points.value_type.name)
