@@ -26,7 +26,7 @@ def branch(stops):
         is_undirected=False,
         snapshot=None,
         hosts=["lost", "lost too"],
-        engine=SimpleNamespace(clock=ManualClock(), notify=nothing),
+        engine=SimpleNamespace(clock=ManualClock(), losses=0, notify=nothing),
         judge=nothing,
         values_of=nothing,
         on_recorded=nothing,

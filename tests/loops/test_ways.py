@@ -5,6 +5,7 @@ Which of several ways that are as good a branch gives is its business, so what a
 
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import networkx as nx
@@ -16,12 +17,13 @@ from apps.connected_components import ConnectedComponents
 from apps.reachability import Reachability
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
-from tornado.errors import InternalError, InvalidArgument
+from tornado.errors import InternalError, InvalidArgument, WorkerLost
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.graph import graph_columns as graph_names
 from tornado.loops import BranchState, Master
 from tornado.loops import branch_ways as branch_ways_module
 from tornado.loops import ways as ways_module
+from tornado.loops.branch import Branch
 from tornado.loops.branch_ways import back_among
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.operations import REMOVE
@@ -197,6 +199,48 @@ def test_a_branch_that_was_freed_is_asked_nothing_though_its_version_is_still_le
         later.release()
 
 
+def test_a_stop_that_comes_when_the_branch_is_over_and_freed_ends_nothing(monkeypatch):
+    finished = Branch.finished
+
+    def finished_at_the_deadline(self, worker, part):
+        self.stop()
+        finished(self, worker, part)
+
+    def release(branch):
+        assert branch.ways([0])[0].value == 0.0  # of the source alone: nobody is asked, as this is the worker
+        branch.release()
+
+    with Master(workers=1) as master:
+        loop = master.start(ShortestPaths(source=0), "ways", 64)
+        loop.admit(inserted([0], [1], [2.0]), "stream", 1)
+        assert loop.wait_idle(TIMEOUT_S)
+        with monkeypatch.context() as patch:
+            patch.setattr(Branch, "finished", finished_at_the_deadline)
+            branch = loop.fork(reads_ways=True)
+            branch.add_done_callback(release)
+            assert branch.wait(TIMEOUT_S)
+        later, ways = ask(loop, [1])
+        assert ways[1].value == 2.0
+        later.release()
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_ways_whose_workers_were_replaced_are_lost_with_them(engine):
+    with Master(workers=2, engine=engine) as master:
+        loop = master.start(ShortestPaths(source=0), "ways", 64)
+        loop.admit(inserted([0, 1], [1, 2], [2.0, 1.0]), "stream", 2)
+        branch = loop.fork(reads_ways=True)
+        assert branch.wait(TIMEOUT_S)
+        master.rescale("ways", 1)
+        found = ThreadPoolExecutor(1).submit(branch.ways, [2])
+        with pytest.raises(WorkerLost):
+            found.result(TIMEOUT_S)
+        branch.release()
+        later, ways = ask(loop, [2])
+        assert ways[2].value == 3.0
+        later.release()
+
+
 def test_the_version_is_given_up_with_the_ways_or_with_the_branch():
     def leases(master, loop):
         hosts = master._hosts
@@ -205,9 +249,13 @@ def test_the_version_is_given_up_with_the_ways_or_with_the_branch():
     with Master(workers=2) as master:
         loop = master.start(ShortestPaths(source=0), "ways", 64)
         loop.admit(inserted([0, 1], [1, 2], [2.0, 1.0]), "stream", 2)
-        branch, _ = ask(loop, [2])
+        branch, first = ask(loop, [2])
+        again = branch.ways([1, 2])
+        assert again[2].vertices.tolist() == first[2].vertices.tolist() == [0, 1, 2]
+        assert leases(master, loop) == [1, 1]
+        branch.give_up_ways()
         until(lambda: leases(master, loop) == [0, 0])
-        with pytest.raises(InternalError, match="read before"):
+        with pytest.raises(InternalError, match="given up"):
             branch.ways([2])
         branch.release()
         unread = loop.fork(reads_ways=True)

@@ -185,6 +185,9 @@ class Branch:
         assert self._values is not None, f"values of a branch that is {self.state}"
         return self._values
 
+    def give_up_ways(self):
+        assert not self.released, "given up behind its release"
+
     def release(self):
         assert not self.released, "released twice"
         self.released = True

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,12 @@ from apps.connected_components import ConnectedComponents
 from apps.pagerank import PageRank
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
+from tests.query.conftest import eventually
 from tests.query.test_http_queries import ARROW, CSV, NDJSON, problem
 from tornado.errors import InvalidArgument, ResultUnavailable, UnknownVertex
 from tornado.ingest.interner import Interner
 from tornado.loops import Master
+from tornado.loops import ways as ways_module
 from tornado.query.handles import LoopHandle
 from tornado.query.ids import StringIds
 from tornado.records.edge_batch import EdgeBatch
@@ -161,6 +164,24 @@ def test_questions_of_one_branch_have_each_its_own_paths(roads, open_service):
     assert [one.paths for one in asked[:-1]] == [[TO_5], [TO_2], [NO_WAY], [TO_1]]
     with pytest.raises(ResultUnavailable, match="no paths were asked for"):
         asked[-1].paths  # noqa: B018
+
+
+def test_questions_of_one_branch_that_are_too_large_together_are_answered_or_refused_each_by_itself(
+    roads, open_service, monkeypatch
+):
+    loop, master = roads
+    monkeypatch.setattr(ways_module, "MOST_VERTICES", 6)
+    service = open_service(master, branches=1)
+    handle = LoopHandle(service, loop)
+    with ThreadPoolExecutor(1) as asking:
+        with loop.stream.order:  # the first one has the only slot and cannot fork yet; the others wait for one together
+            first = asking.submit(handle.query, paths=[1])
+            eventually(lambda: service._dispatcher._scheduler.running)
+            asked = [handle.query(paths=vertices) for vertices in ([5, 2], [5, 2, 1], [5], [2, 1])]
+        assert first.result(20).paths == [TO_1]
+    assert [one.paths for one in (asked[0], *asked[2:])] == [[TO_5, TO_2], [TO_5], [TO_2, TO_1]]
+    with pytest.raises(InvalidArgument, match="the paths to 3 vertices pass more than 6 vertices"):
+        asked[1].result()
 
 
 def test_the_widest_way_begins_with_an_infinite_value(roads, client):

@@ -44,6 +44,8 @@ class Branch:
         What it runs, with its own parameters.
     hosts, engine
         The workers that have its parts, and what has these step.
+    losses
+        How often workers had been lost when these were there; see `Engine`.
     iterates
         Whether it may find anything that its main loop does not have.
     is_limited
@@ -82,6 +84,7 @@ class Branch:
         self.is_undirected = is_undirected
         self.error: BaseException | None = None
         self._snapshot = snapshot
+        self.losses = engine.losses
         self.hosts = hosts
         self.engine = engine
         self._judge = judge
@@ -223,7 +226,7 @@ class Branch:
         return self._point_pages(self)
 
     def ways(self, ids: Sequence[int]) -> dict[int, Way]:
-        """The ways to some vertices, once it is over, where it was forked to read them; once, as its version is given up then.
+        """The ways to some vertices, once it is over, where it was forked to read them, and until its version is given up.
 
         Returns
         -------
@@ -233,18 +236,22 @@ class Branch:
         Raises
         ------
         InternalError
-            When it was forked without, or was asked before.
+            When it was forked without, or its version was given up.
         WorkerLost
             When a worker is lost that has some of them.
         """
         reader_of = self._way_reader
         if reader_of is None:
-            raise InternalError(f"branch {self.id} was forked without its ways, or they were read before")
+            raise InternalError(f"branch {self.id} was forked without its ways, or they were given up")
         is_exact = self._state is BranchState.CONVERGED
-        try:
-            return find_ways(ids, reader_of(self), self.program, is_exact=is_exact)
-        finally:
-            self._give_up_version()
+        return find_ways(ids, reader_of(self), self.program, is_exact=is_exact)
+
+    def give_up_ways(self) -> None:
+        """Have workers let go of the version that is kept for its ways, which cannot be asked for any more."""
+        if self._way_reader is not None:
+            self._way_reader = None
+            for host in self.hosts:
+                host.post(GiveUp(self.id))
 
     def release(self) -> None:
         """Give the columns back; `values` must not be used any more."""
@@ -252,7 +259,7 @@ class Branch:
             if self._is_released or self._state is BranchState.RUNNING:
                 return
             self._is_released = True
-        self._give_up_version()
+        self.give_up_ways()
         if self._values is not None:
             self._on_release(self)
         self._let_go()
@@ -274,6 +281,7 @@ class Branch:
     def begin_again(self, hosts: Sequence[LoopHost]) -> None:
         """Forget what lost workers had recorded and finished; the same cut is forked once more on those that follow."""
         with self._lock:
+            self.losses = self.engine.losses
             self.hosts = hosts
             self._recorded.clear()
             self._finished.clear()
@@ -332,13 +340,6 @@ class Branch:
     def states(self) -> list[tuple[int, BranchPartView]]:
         """Return (worker, processor) of every part, for taking the columns back."""
         return sorted(self._finished.items())
-
-    def _give_up_version(self) -> None:
-        """Have workers let go of the version that is kept for its ways."""
-        if self._way_reader is not None:
-            self._way_reader = None
-            for host in self.hosts:
-                host.post(GiveUp(self.id))
 
     def _progress(self) -> Progress:
         with self._lock:

@@ -39,16 +39,18 @@ class BranchWays:
         Of the branch.
     parts, hosts
         By worker.
+    losses
+        How often workers had been lost when these were there.
     """
 
     def __init__(
-        self, number: int, parts: Sequence[StepsView], hosts: Sequence[LoopHost], engine: Engine
+        self, number: int, parts: Sequence[StepsView], hosts: Sequence[LoopHost], engine: Engine, losses: int
     ) -> None:
         self._number = number
         self._parts = parts
         self._hosts = hosts
         self._engine = engine
-        self._losses = engine.losses
+        self._losses = losses
         self._holders: dict[int, int] = {}  # the workers that have the vertices of steps
 
     def steps_back(self, ids: Ids) -> WaySteps:
@@ -174,7 +176,7 @@ def ways_of_branch(branch: Branch) -> BranchWays:
     parts = [cast("StepsView", part) for _, part in branch.states()]
     if not parts:
         raise InternalError(f"branch {branch.id} is not over or was released: it has no ways")
-    return BranchWays(branch.id, parts, branch.hosts, branch.engine)
+    return BranchWays(branch.id, parts, branch.hosts, branch.engine, branch.losses)
 
 
 def back_among(vertices: Ids, parents: Ids, ids: Ids) -> NDArray[np.int64]:

@@ -368,7 +368,8 @@ class WorkerHost:
                 self._fork(command)
             case Stop():
                 branch = self._branches.get(command.number)
-                if branch is not None:
+                # What is over may have been freed by its owner already, though its version is kept.
+                if branch is not None and not branch.is_finished:
                     branch.processor.stop()
             case Limit():
                 branch = self._branches.get(command.number)

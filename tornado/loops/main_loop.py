@@ -197,7 +197,7 @@ class MainLoop:
         reads_edges
             Whether `Branch.edges` can be asked for when it is over. Of now, each worker copies them (24 bytes an edge).
         reads_ways
-            Whether `Branch.ways` can be asked for when it is over. Until then, or its release, its version is kept.
+            Whether `Branch.ways` can be asked for when it is over. Its version is kept until they are given up, or it is released.
         top
             Only the best so many are wanted. Where the kind of its programs proves their order, the branch is stopped as soon as
             that is certain; a stored snapshot is answered as without.

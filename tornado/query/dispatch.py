@@ -322,6 +322,7 @@ class Dispatcher:
                 are_lost = True
             except Exception as error:  # noqa: BLE001  likewise
                 self._end(query, Ending(state=QueryState.FAILED, error=error))
+        branch.give_up_ways()
         shared.give_back()
         if are_lost:
             self.in_pool(partial(self._fork_again, group, branch))
