@@ -10,7 +10,7 @@ import dataclasses
 import enum
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -94,6 +94,11 @@ class OtherProgram:
 
     entry: ProgramEntry
     values: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What its loop is called."""
+        return str(self.values["name"] or self.entry.name)
 
 
 class ProgramCommand(click.Command):
@@ -293,6 +298,13 @@ def given_parameters(values: dict[str, Any]) -> dict[str, Any]:
             of = name.removeprefix(_TABLE_PREFIX)
             given |= _read(of, file, values[_COLUMN_PREFIX + of], given)
     return given
+
+
+def files_of_parameters(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the files that have parameters of a program: the option of each, and its path."""
+    for name, file in values.items():
+        if name.startswith(_TABLE_PREFIX) and file is not None:
+            yield f"--{name.removeprefix(_TABLE_PREFIX).replace('_', '-')}-file", file.path
 
 
 def _read(name: str, file: VertexFile, column: str | None, given: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..ingest.kafka.settings import KafkaSettings, ValueFormat, parse_brokers
 from ..ingest.layout import TextFormat
 from ..ingest.source import open_sources
 from ..records.edge_batch import EdgeBatch
+from .files_apart import FileOfOption, require_apart
 from .kafka_config import read_client_settings, require_client
 from .listing import json_option
 from .named_roads import NamedRoads, write_names
@@ -107,6 +108,10 @@ def produce_command(**options: Any) -> int:
         raise InvalidArgument(
             "--named is for a generated town as JSON, and --edges or another --format was given",
             hint="Leave out --edges and --format, or --named.",
+        )
+    if named is not None and options["kafka_config"] is not None:
+        require_apart(
+            [FileOfOption("--named", named)], [FileOfOption("--kafka-config", options["kafka_config"])]
         )
     require_client()
     # A broker that does not answer shows in what is under way; the library would repeat each line for minutes.

@@ -8,6 +8,7 @@ import click
 
 from ..config import DEFAULT_KEPT_SNAPSHOTS, Settings
 from ..query.programs import ProgramEntry
+from .files_apart import require_run_apart
 from .listing import json_option
 from .output import OUTPUT_FORMATS
 from .parameters import (
@@ -297,6 +298,7 @@ def run_command(ctx: click.Context, /, **options: Any) -> int:
     kinds = [entry.kind, *(other.entry.kind for other in others)]
     learns = all(getattr(kind, "program_kind", None) == "learning" for kind in kinds)
     plan = RunPlan.of(options["name"] or entry.name, options, several=bool(others), learns=learns)
+    require_run_apart(plan.loop, options, others)
     # Wrong parameters are refused before anything starts.
     program, beside = make_program(entry, options), [_loop_beside(other) for other in others]
     # Imported late: options are checked and help is shown without loading the compiler.
@@ -307,7 +309,7 @@ def run_command(ctx: click.Context, /, **options: Any) -> int:
 
 def _loop_beside(other: OtherProgram) -> LoopBeside:
     return LoopBeside(
-        other.values["name"] or other.entry.name,
+        other.name,
         parse_delay_bound(other.values["delay_bound"]),
         make_program(other.entry, other.values),
         other.values["table"],
