@@ -146,6 +146,47 @@ def test_a_wrong_parameter_is_a_usage_error_that_says_what_is_wrong(command, arg
     assert said in raised.value.format_message()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        ("every --source 1 --edges", "--edges"),
+        ("every --source 1 --label x --workers", "--workers"),
+        ("every --edges e.csv --source", "--source"),
+        ("every --source Rome --ids string --edges", "--edges"),
+    ],
+)
+def test_a_last_option_without_its_argument_is_the_one_that_is_named(command, arguments, option):
+    with pytest.raises(click.UsageError) as raised:
+        command(*arguments.split())
+    assert raised.value.format_message() == f"Option '{option}' requires an argument."
+
+
+def test_a_flag_with_a_value_is_the_option_that_is_named(tornado):
+    done = tornado("run", "sssp", "--source", "1", "--undirected=3")
+    assert (done.code, done.out) == (2, "")
+    assert "Option '--undirected' does not take a value." in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("sssp --source 1 --edges roads.csv --output", "--output"),
+        ("sssp --source 1 --edges roads.csv --predict", "--predict"),
+        ("sssp --source 1 --edges roads.csv --and bfs --source 1 --workers", "--workers"),
+        ("sssp --source 1 --edges roads.csv --and bfs --source 1 --predict", "--predict"),
+        ("sssp --source 1 --output --and bfs --source 1 --edges roads.csv", "--output"),
+        ("sssp --source 1 --and bfs --source 1 --store --and bfs --source 2 --edges roads.csv", "--store"),
+        ("sssp --source 1 --and bfs --source --and bfs --source 2 --edges roads.csv", "--source"),
+        ("sssp --source Rome --ids string --and bfs --source Rome --output", "--output"),
+    ],
+)
+def test_an_option_that_lacks_its_argument_at_the_end_of_a_segment_is_named(tornado, words, option):
+    done = tornado("run", *words.split())
+    assert (done.code, done.out) == (2, "")
+    assert f"Option '{option}' requires an argument." in done.err
+    assert "No such option" not in done.err
+
+
 def test_a_field_without_a_spelling_is_refused_only_where_it_is_needed():
     optional = dataclasses.make_dataclass(
         "Optional", [("table", dict, dataclasses.field(default_factory=dict))]

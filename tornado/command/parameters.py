@@ -135,6 +135,7 @@ class ProgramCommand(click.Command):
         """Parse what stands behind each `--and`, and return the rest: the options of the command may stand anywhere."""
         end = args.index("--") if "--" in args else len(args)
         first, *segments = _split(args[:end], AND)
+        self._require_arguments(ctx, first)
         string_ids = self._has_string_ids(ctx, args[:end])
         own = [
             parameter
@@ -157,27 +158,40 @@ class ProgramCommand(click.Command):
             )
             with command.make_context(entry.name, segment[1:], parent=ctx) as parsed:
                 others.append(OtherProgram(entry, dict(parsed.params)))
+                self._require_arguments(ctx, parsed.args)
                 first += parsed.args
         ctx.meta[OTHERS_KEY] = others
         return [*first, *args[end:]]
 
-    def _has_string_ids(self, ctx: click.Context, args: list[str]) -> bool:
+    def _first_look(self, ctx: click.Context, args: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+        """Return the values of what is known before the program is, and the words that are left.
+
+        Both end where something is wrong: the full parse says what, in the same words as for any command.
+        """
         parser = self.make_parser(ctx)
         parser.ignore_unknown_options = True
+        before, ctx.resilient_parsing = ctx.resilient_parsing, True
         try:
-            return bool(parser.parse_args([word for word in args if word != AND])[0].get("ids") == "string")
-        except click.UsageError:
-            return False
+            values, left, _ = parser.parse_args(list(args))
+        finally:
+            ctx.resilient_parsing = before
+        return values, left
+
+    def _require_arguments(self, ctx: click.Context, words: Sequence[str]) -> None:
+        """Refuse an option of the command that ends a segment and lacks its argument: the next segment is not meant by it."""
+        parser = self.make_parser(ctx)
+        parser.ignore_unknown_options = True
+        parser.parse_args(list(words))
+
+    def _has_string_ids(self, ctx: click.Context, args: list[str]) -> bool:
+        values, _ = self._first_look(ctx, [word for word in args if word != AND])
+        return bool(values.get("ids") == "string")
 
     def _find_app(self, ctx: click.Context, args: Sequence[str]) -> str | None:
-        parser = self.make_parser(ctx)
-        parser.ignore_unknown_options = True
-        try:
-            values, _, _ = parser.parse_args(list(args))
-        except click.UsageError:
-            return None  # the full parse says what is wrong, in the same words as for any command
+        values, left = self._first_look(ctx, args)
         ctx.meta[_STRING_IDS_KEY] = values.get("ids") == "string"
-        app = values.get("app")
+        # Where the look ended early, arguments are among the words.
+        app = values.get("app", left[0] if left else None)
         if not isinstance(app, str):
             return None
         if app.startswith("-"):
