@@ -263,6 +263,29 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(tornado, folder,
     assert "ready" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"bought": [True, False]}, "last.parquet: column 'bought' has type bool, but a label is a number"),
+        ({"height": ["tall", "small"]}, "last.parquet: column 'height' has type string, but a feature is a number"),
+    ],
+)  # fmt: skip
+def test_columns_of_a_last_file_are_looked_at_before_the_first_file_is_read(tornado, folder, columns, said):
+    features, labels = points()
+    names = ["points.csv"]
+    for place in (1, 2):
+        (folder / f"more{place}.csv").write_text(as_csv(features, labels))
+        names.append(f"more{place}.csv")
+    usual = {"age": [1.0, 2.0], "height": [0.5, 1.5], "bought": [0, 1]}
+    pa.parquet.write_table(pa.table(usual | columns), folder / "last.parquet")
+    words = [word for name in [*names, "last.parquet"] for word in ("--points", name)]
+    done = tornado("run", "svm", *words, "--label", "bought", "--json", "--output", "out.csv")
+    assert (done.code, said in done.err) == (2, True), done.err
+    events = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
+    assert not [event for event in events if event["event"] in {"progress", "result"}]
+    assert not (folder / "out.csv").exists()
+
+
 def test_two_files_of_one_name_are_told_apart_or_refused(tornado, folder):
     (folder / "edges").mkdir()
     (folder / "edges" / "points.csv").write_text("1,2,1\n")

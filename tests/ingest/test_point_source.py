@@ -282,6 +282,125 @@ def test_a_file_of_another_form_than_the_stream_is_refused(tmp_path):
             list(PointFile(path, other).batches())
 
 
+SPARSE = pa.array([[(0, 1.0)], [(1, 2.0)]], pa.map_(pa.int32(), pa.float64()))
+VECTORS = pa.struct(
+    {"type": pa.int8(), "size": pa.int32(), "indices": pa.list_(pa.int32()), "values": pa.list_(pa.string())}
+)
+VECTOR = {"type": 0, "size": 2, "indices": [0], "values": ["x"]}
+WRONG_DENSE = {
+    "label": (
+        {"a": [1.0, 2.0], "b": [1.0, 2.0], "label": [True, False]},
+        "'label' has type bool, but a label",
+    ),
+    "feature": ({"a": [1.0, 2.0], "b": ["1", "2"], "label": [0, 1]}, "'b' has type string, but a feature"),
+    "weight": (
+        {"a": [1.0, 2.0], "b": [1, 2], "weight": ["1", "2"]},
+        "'weight' has type string, but a weight",
+    ),
+    "id": ({"a": [1.0, 2.0], "b": [1, 2], "id": ["p", "q"]}, "'id' has type string, but a vertex id"),
+    "op": ({"a": [1.0, 2.0], "b": [1, 2], "op": [1.0, 1.0]}, "'op' has type double, but must be text"),
+    "other": ({"a": [1.0, 2.0], "c": [1, 2]}, "'c', but its stream declares no feature of that name"),
+    "sparse": ({"features": SPARSE}, "the table cannot be taken"),
+    "late": ({"id": [1, 2], "op": ["-", "+"], "a": [None, 1.0], "b": [None, "2"]}, "'b' has type string"),
+}
+WRONG_SPARSE = {
+    "values": ({"features": pa.array([[(0, "x")]], pa.map_(pa.int32(), pa.string()))}, "has type string, but a value"),
+    "indices": ({"features": pa.array([[("0", 1.0)]], pa.map_(pa.string(), pa.float64()))}, "indices of features have type string"),
+    "lists": ({"indices": [[0]], "values": [["x"]]}, "'values' has type string, but an entry"),
+    "vectors": ({"features": pa.array([VECTOR], VECTORS)}, "'values' has type string, but an entry"),
+    "dense": ({"a": [1.0], "b": [2.0]}, "the table cannot be taken"),
+}  # fmt: skip
+
+
+def write_table(path, columns):
+    table = pa.table(columns)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, row_group_size=1)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=1)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+@pytest.mark.parametrize(
+    ("first", "columns", "message"),
+    [
+        *(("points.csv", *wrong) for wrong in WRONG_DENSE.values()),
+        *(("points.libsvm", *wrong) for wrong in WRONG_SPARSE.values()),
+    ],
+    ids=[*WRONG_DENSE, *WRONG_SPARSE],
+)
+def test_a_later_table_of_wrong_columns_is_refused_when_files_are_opened(
+    tmp_path, ending, first, columns, message
+):
+    FORMS[first](tmp_path / first)
+    later = tmp_path / f"later{ending}"
+    write_table(later, columns)
+    with pytest.raises(InvalidArgument, match=message) as raised:
+        open_point_files([tmp_path / first, later], points=declared_by([tmp_path / first]))
+    assert raised.value.message.startswith(f"{later.name}: ")
+    with pytest.raises(InvalidArgument, match=message):  # reading it would have ended so
+        list(PointFile(later, declared_by([tmp_path / first])).batches())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("later.csv", "label,a,c\n1,2,3\n", "later.csv has a column 'c'"),
+        ("later.csv", "label,a\n1,2\n", "later.csv has 1 columns of features"),
+        ("later.libsvm", "1 1:2\n", "later.libsvm is libsvm, which is sparse"),
+    ],
+)
+def test_a_later_text_of_other_features_is_refused_when_files_are_opened(tmp_path, name, text, message):
+    write_csv(tmp_path / "points.csv")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidArgument, match=message):
+        open_point_files([tmp_path / "points.csv", tmp_path / name])
+
+
+def test_files_whose_rows_can_be_taken_are_opened_whatever_other_columns_they_have(tmp_path):
+    write_csv(tmp_path / "points.csv")
+    removals = {"id": [1, 2], "op": ["-", "-"]}
+    write_table(tmp_path / "removals.parquet", removals)
+    write_table(tmp_path / "null.parquet", removals | {"a": [None, None], "b": ["", ""]})
+    write_table(tmp_path / "nothing.arrow", {"label": pa.array([], pa.bool_())})
+    write_table(tmp_path / "unlabelled.parquet", {"a": [1, 2], "b": [True, False], "label": [None, None]})
+    (tmp_path / "empty.csv").write_text("")
+    opened = open_point_files(
+        [tmp_path / "points.csv", *(path for path in sorted(tmp_path.iterdir()) if path.name != "points.csv")]
+    )
+    read = {source.name: sum(parsed.records for parsed in source.batches()) for source in opened}
+    assert read == {
+        "points.csv": ROWS,
+        "empty.csv": 0,
+        "nothing.arrow": 0,
+        "null.parquet": 2,
+        "removals.parquet": 2,
+        "unlabelled.parquet": 2,
+    }
+
+
+def test_ids_of_a_later_table_are_of_the_kind_that_the_stream_has(tmp_path):
+    write_csv(tmp_path / "points.csv")
+    write_table(tmp_path / "numbers.parquet", {"id": [1], "a": [1.0], "b": [2.0]})
+    write_table(tmp_path / "names.parquet", {"id": ["p"], "a": [1.0], "b": [2.0]})
+    interner = Interner()
+    with pytest.raises(InvalidArgument, match="ids of this loop are strings"):
+        open_point_files([tmp_path / "points.csv", tmp_path / "numbers.parquet"], interner=interner)
+    for source in open_point_files([tmp_path / "points.csv", tmp_path / "names.parquet"], interner=interner):
+        source.close()
+    assert len(interner) == 0
+
+
+def test_a_broken_later_file_is_told_when_it_is_read(tmp_path):
+    write_csv(tmp_path / "points.csv")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    opened = open_point_files([tmp_path / "points.csv", tmp_path / "broken.parquet"])
+    opened[0].close()
+    with pytest.raises(SourceBroken, match="cannot be read on as a table"):
+        list(opened[1].batches())
+
+
 def test_a_real_file_is_read_as_its_slow_twin_does(data_dir):
     path = data_dir / "a9a-test.libsvm.gz"
     points = declared_by([path])

@@ -175,6 +175,36 @@ def parse_point_table(
     return parsed.shifted(passed) if passed else parsed
 
 
+def check_point_columns(
+    table: pa.Table,
+    points: Points,
+    *,
+    wanted: PointFormat | None = None,
+    interner: Names | None = None,
+    source: str | None = None,
+) -> bool:
+    """Refuse a table for its columns, where `parse_point_table` would; its rows are not looked at but for what they do.
+
+    Returns
+    -------
+    bool
+        Whether all columns were looked at: where all rows are removals, nobody minds those of features.
+
+    Raises
+    ------
+    InvalidArgument
+        As `parse_point_table`.
+    """
+    without_rows = table.slice(0, 0)
+    parse_point_table(without_rows, points, wanted=wanted, interner=interner, source=source, bounds=None)
+    if (op_column(table) == REMOVE).all():
+        return False
+    text_format = wanted or PointFormat()
+    read = _sparse if points.sparse else _dense
+    read(without_rows, points, text_format, _Faults(without_rows, text_format), np.zeros(0, np.bool_), None)
+    return True
+
+
 def declared_points(table: pa.Table, wanted: PointFormat | None = None) -> Points:
     """What a table declares that is the first of its stream: of sparse points as many features as its greatest index asks for.
 

@@ -14,13 +14,14 @@ temporary file, as its end must be known before its beginning can be read.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -37,11 +38,11 @@ from .feature_lists import WITHOUT_WIDTH, form_of
 from .interner import Draft, Interner
 from .line_finder import find_lines
 from .parsed import ParsedPoints
-from .point_arrow import declared_points, parse_point_table
+from .point_arrow import check_point_columns, declared_points, parse_point_table
 from .point_assembly import most_records
 from .point_ids import check_sources
 from .point_layout import LABEL, PointFormat, PointLayout
-from .point_text import csv_points, libsvm_points, libsvm_width
+from .point_text import csv_points, libsvm_points, libsvm_width, require_sparse
 from .source import RecordFile, source_names
 from .text import MAX_RECORDS
 
@@ -118,6 +119,49 @@ class PointFile(RecordFile[ParsedPoints]):
             return b""
         return text
 
+    def require_fitting(self) -> None:
+        """Refuse a file whose header or columns do not fit what is declared, as reading it would.
+
+        A file that is broken is its reader's to report, and so is what a pipe will give.
+
+        Raises
+        ------
+        InvalidArgument
+            See above.
+        """
+        if not self.rewindable:
+            return
+        with contextlib.suppress(SourceBroken):
+            kind = _kind(self.path)
+            if kind in _TABLES:
+                self._require_columns()
+            elif kind in _LIBSVM:
+                require_sparse(self.name, self.points)
+            else:
+                self._require_header()
+
+    def _require_header(self) -> None:
+        with self.path.open("rb", buffering=0) as file:
+            first = _first_line(file, self.path, self._wanted, is_packed=self._is_packed)
+        if first is not None:
+            PointLayout.of_header(first, self._wanted, source=self.name, points=self.points)
+
+    def _require_columns(self) -> None:
+        most = min(self._max_records, most_records(self.points))
+        with contextlib.closing(_tables(self.path, self.name, most_rows=most)) as parts:
+            for part in parts:
+                try:
+                    if len(part.table) and self._has_fitting_columns(part.table):
+                        return
+                except InvalidArgument as error:
+                    raise InvalidArgument(f"{self.name}: {error.message}", hint=error.hint) from error
+
+    def _has_fitting_columns(self, table: Any) -> bool:
+        interner = None if self._interner is None else Draft(self._interner)
+        return check_point_columns(
+            table, self.points, wanted=self._wanted, interner=interner, source=self.name
+        )
+
     def _parsed(self, reader: Reader, skip_records: int) -> Iterator[ParsedPoints]:
         kind = _kind(self.path)
         if kind in _TABLES:
@@ -177,7 +221,7 @@ def open_point_files(
     names: Sequence[str] | None = None,
     max_records: int = MAX_RECORDS,
 ) -> list[PointFile]:
-    """Open what `--points` names, in order.
+    """Open what `--points` names, in order; all are looked at before the first is read.
 
     Parameters
     ----------
@@ -189,7 +233,8 @@ def open_point_files(
     Raises
     ------
     InvalidArgument
-        A file cannot be read, or two names would make the same ids (`point_ids`); those opened before are closed.
+        A file cannot be read or does not fit what is declared (`PointFile.require_fitting`), or two names would make the same ids
+        (`point_ids`); those opened before are closed.
     """
     names = source_names(paths) if names is None else names
     check_sources(names)
@@ -202,6 +247,8 @@ def open_point_files(
                     path, declared, name=name, wanted=wanted, interner=interner, max_records=max_records
                 )
             )
+        for source in opened:
+            source.require_fitting()
     except BaseException:
         for source in opened:
             source.close()
@@ -294,15 +341,22 @@ def _declared(path: Path, wanted: PointFormat) -> Points:
 
 
 def _layout_of(file: Reader, path: Path, wanted: PointFormat, *, is_packed: bool) -> PointLayout:
+    first = _first_line(file, path, wanted, is_packed=is_packed)
+    if first is None:
+        raise InvalidArgument(f"{path} has no header, so it declares no points")
+    return PointLayout.of_header(first, wanted, source=path.name)
+
+
+def _first_line(file: Reader, path: Path, wanted: PointFormat, *, is_packed: bool) -> bytes | None:
+    """Return the first line of a text that has something, which is its header; None where there is none."""
     limit = wanted.max_line_bytes
     for block in line_blocks(
         file, path.name, max_line_bytes=limit, block_bytes=_HEADER_BYTES, gzip_expected=is_packed
     ):
         starts, stops, _, _ = find_lines(np.frombuffer(block, np.uint8), 1, limit, True)
         if len(starts):
-            first = block[starts[0] : min(stops[0], starts[0] + limit)]
-            return PointLayout.of_header(first, wanted, source=path.name)
-    raise InvalidArgument(f"{path} has no header, so it declares no points")
+            return block[starts[0] : min(stops[0], starts[0] + limit)]
+    return None
 
 
 def _kind(path: Path) -> str:
@@ -310,7 +364,9 @@ def _kind(path: Path) -> str:
     return Path(name.removesuffix(".gz")).suffix
 
 
-def _tables(path: Path, name: str, *, skip: int = 0, most_rows: int = MAX_RECORDS) -> Iterator[_Part]:
+def _tables(
+    path: Path, name: str, *, skip: int = 0, most_rows: int = MAX_RECORDS
+) -> Generator[_Part, None, None]:
     """The rows of a table, but for parts before row `skip` that need not be read."""
     try:
         with _opened(path) as file:

@@ -153,11 +153,7 @@ def libsvm_points(
     >>> parsed.batch.indices.tolist(), parsed.batch.label.tolist(), parsed.rejected[0].reason
     ([0, 2], [1.0], 'line 2: index 4 is beyond the declared width: 3 features have indices 1 to 3')
     """
-    if not points.sparse:
-        raise InvalidArgument(
-            f"{name} is libsvm, which is sparse, but its stream declares dense points",
-            hint="Declare Points(…, sparse=True), or write the points as CSV with a header.",
-        )
+    require_sparse(name, points)
 
     def parse(lines: Lines) -> ParsedPoints:
         names = None if interner is None else Draft(interner)
@@ -173,6 +169,21 @@ def libsvm_points(
         block_bytes=block_bytes,
         gzip_expected=gzip_expected,
     )
+
+
+def require_sparse(name: str, points: Points) -> None:
+    """Refuse a libsvm text where points are dense.
+
+    Raises
+    ------
+    InvalidArgument
+        They are.
+    """
+    if not points.sparse:
+        raise InvalidArgument(
+            f"{name} is libsvm, which is sparse, but its stream declares dense points",
+            hint="Declare Points(…, sparse=True), or write the points as CSV with a header.",
+        )
 
 
 def libsvm_width(
