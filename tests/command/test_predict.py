@@ -94,13 +94,13 @@ def test_ids_may_be_texts_and_tables_are_those_of_each_loop(tornado, folder):
     named = {row["id"]: row["cluster"] for row in rows_of(done.out)}
     assert (list(named), len(set(named.values()))) == (["Bob", "Ann"], 2)
     words = [*MODEL, "--and", "kmeans", "--clusters", "2", "--table", "assignments"]
-    words += ["--and", "kmeans", "--name", "new", "--clusters", "2", "--predict", "new.csv"]
+    words += ["--and", "kmeans", "--name", "told", "--clusters", "2", "--predict", "new.csv"]
     done = tornado("run", *words, "--output", "{loop}.csv")
     assert done.code == 0, done.err
     headers = {path.stem: path.read_text().split("\n")[0] for path in folder.glob("*.csv")}
     assert headers["logistic_regression"] == "feature,value"
     assert headers["kmeans"] == "id,cluster"
-    assert headers["new"] == "id,cluster,distance"
+    assert headers["told"] == "id,cluster,distance"
 
 
 @pytest.mark.parametrize(
