@@ -59,7 +59,12 @@ def test_answers_are_those_of_networkx_after_every_round_of_edits(kind):
         assert nx.utils.graphs_equal(live.to_networkx(), graph)
 
 
-RANKED = [{}, {"personalization": {0: 2.0, 1: 1.5}}, {"personalization": {3: 1}, "alpha": 0.7}, {"alpha": 0.5}]
+RANKED = [
+    {},
+    {"personalization": {0: 2.0, 1: 1.5}},
+    {"personalization": {3: 1}, "alpha": 0.7},
+    {"alpha": 0.5},
+]
 
 
 @pytest.mark.parametrize("first", RANKED)
