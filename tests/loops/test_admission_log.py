@@ -211,9 +211,13 @@ def with_points(points, versions=(1, 2)):
     store = KeptStore()
     log = AdmissionLog(store, "roads")
     for version in versions:
-        batch = PointBatch.of(points, ids=[version], features=[[1.0, 2.0]])
-        log.append([LogEntry(version, "http", version, batch)])
+        log.append([points_entry(points, version)])
     return store
+
+
+def points_entry(points, version):
+    batch = PointBatch.of(points, ids=[version], features=[[1.0, 2.0]])
+    return LogEntry(version, "http", version, batch)
 
 
 @pytest.mark.parametrize("declared", [SWAPPED, POINTS, Points(features=3)])
@@ -228,11 +232,16 @@ def test_points_whose_features_have_other_names_are_others(declared, after):
 
 def test_names_are_written_once_and_the_base_has_them_when_that_group_is_forgotten():
     store = with_points(NAMED)
-    assert ["names" in json.loads(store.metadata(LINE, version)) for version in (1, 2)] == [True, False]
+    AdmissionLog(store, "roads").append([points_entry(NAMED, 3)])
+    assert ["names" in json.loads(store.metadata(LINE, version)) for version in (1, 2, 3)] == [
+        True,
+        False,
+        False,
+    ]
+    AdmissionLog(store, "roads").forget(1)
     log = AdmissionLog(store, "roads")
-    log.forget(1)
     assert (log.points, log.declared_points) == (POINTS, None)
-    assert [found.version for found in log.replay(after=1, points=NAMED)] == [2]
+    assert [found.version for found in log.replay(after=1, points=NAMED)] == [2, 3]
     with pytest.raises(InvalidArgument, match="'http' has sent"):
         list(log.replay(after=1, points=SWAPPED))
 

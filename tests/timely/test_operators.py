@@ -100,7 +100,9 @@ ROWS = [5, 3, 8]
     ],
 )
 def test_keys_that_are_not_one_for_each_record_are_refused_and_no_record_is_lost(batch, records, keys, said):
-    with pytest.raises(InvalidArgument, match=f"gave {said} for a batch of {records}.*one for each record"):
+    with pytest.raises(
+        InvalidArgument, match=f"gave {said} for a batch of {records}.*one integer for each record"
+    ):
         Exchange(lambda _: keys).route(batch, 0, 2, None)
 
 
@@ -111,6 +113,8 @@ def test_keys_that_are_not_one_for_each_record_are_refused_and_no_record_is_lost
         ([], "0 truth values"),
         ([True, False, True, True], "4 truth values"),
         (True, r"truth values of shape \(\)"),
+        (np.bool_(True), r"truth values of shape \(\)"),
+        (np.array(True), r"truth values of shape \(\)"),
     ],
 )
 @pytest.mark.parametrize(
@@ -126,6 +130,7 @@ def test_a_mask_of_numbers_is_refused_as_it_would_pick_records():
         filtered(np.array(ROWS), [0, 1, 1])
     assert filtered(np.array(ROWS), [False, True, True])[0].tolist() == ROWS[1:]
     assert filtered(ROWS, iter([False, True, True])) == [ROWS[1:]]
+    assert filtered(np.array([]), []) == []
 
 
 def filtered(batch, mask):

@@ -229,9 +229,9 @@ class ClusterEngine:
         """Block until the condition holds."""
         return self._waiting.wait_for(condition, timeout_s, about=about)
 
-    def notify(self, about: object = None) -> None:
+    def notify(self, *about: object) -> None:
         """Look at the conditions again."""
-        self._waiting.notify(about)
+        self._waiting.notify(*about)
 
     def close(self) -> None:
         """End the workers: by message, then by force."""

@@ -136,8 +136,8 @@ class Engine(Protocol):
         """
         ...
 
-    def notify(self, about: object = None) -> None:
-        """Have the conditions looked at again of who waits about this, or about anything; from any thread."""
+    def notify(self, *about: object) -> None:
+        """Have the conditions looked at again of who waits about one of these, or about anything; from any thread."""
         ...
 
     def close(self) -> None:

@@ -435,7 +435,7 @@ class _Waits:
             cluster.wait_turn()
         raise ProtocolViolation(f"something did not come about in {_PATIENCE} turns")
 
-    def notify(self, about: object = None) -> None:
+    def notify(self, *about: object) -> None:
         """See `Waits`: conditions are looked at before each turn."""
 
     def close(self) -> None:

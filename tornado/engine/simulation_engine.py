@@ -115,7 +115,7 @@ class SimulationEngine:
             hint="Run the simulation with this seed again: it is a deadlock or a loop without end.",
         )
 
-    def notify(self, about: object = None) -> None:
+    def notify(self, *about: object) -> None:
         """Do nothing: nobody waits outside `wait_for`."""
 
     def close(self) -> None:

@@ -121,9 +121,9 @@ class ThreadEngine:
         """Block until the condition holds; hosts call `notify` after what may change it."""
         return self._waiting.wait_for(condition, timeout_s, about=about)
 
-    def notify(self, about: object = None) -> None:
+    def notify(self, *about: object) -> None:
         """Look at the conditions again."""
-        self._waiting.notify(about)
+        self._waiting.notify(*about)
 
     def close(self) -> None:
         """End the threads; each closes its host."""

@@ -168,8 +168,8 @@ class Waits(Protocol):
         """Block until the condition holds; False when the time is over, or this was closed."""
         ...
 
-    def notify(self, about: object = None) -> None:
-        """Have the conditions looked at again of who waits about this, or about anything; from any thread."""
+    def notify(self, *about: object) -> None:
+        """Have the conditions looked at again of who waits about one of these, or about anything; from any thread."""
         ...
 
     def close(self) -> None:

@@ -40,9 +40,8 @@ class Waiting:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._bells: dict[
-            object, _Bell
-        ] = {}  # by what is waited about; of those alone that somebody waits for
+        # By what is waited about: of that alone which somebody waits about.
+        self._bells: dict[object, _Bell] = {}
         self._is_closed = False
 
     def wait_for(
@@ -55,9 +54,9 @@ class Waiting:
         about
             What has to be notified about for the condition to be looked at again; None: anything.
         """
+        until_s = after(self._clock, timeout_s)
         if condition():
             return True
-        until_s = after(self._clock, timeout_s)
         with self._lock:
             bell = self._bells.setdefault(about, _Bell())
             bell.waiting += 1
@@ -79,9 +78,9 @@ class Waiting:
                 if not bell.waiting:
                     del self._bells[about]
 
-    def notify(self, about: object = None) -> None:
-        """Have the conditions looked at again of who waits about this, or about anything; from any thread."""
-        for each in (None,) if about is None else (about, None):
+    def notify(self, *about: object) -> None:
+        """Have the conditions looked at again of who waits about one of these, or about anything; from any thread."""
+        for each in (*about, None):
             bell = self._bells.get(each)
             if bell is not None:
                 bell.ring()

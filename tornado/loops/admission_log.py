@@ -22,7 +22,7 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
@@ -136,13 +136,16 @@ class AdmissionLog:
         self._sizes: dict[int, LogSize] = {}
         self._size = LogSize()
         self._window: dict[str, Any] | None = None
-        self._named: Sequence[str] | None = None  # the names of features that were written last
+        # How the newest points are written, and the names of features that were written last.
+        self._layout: list[Any] | None = None
+        self._names: Sequence[str] | None = None
         for version in store.versions(self._line):
             metadata = self._metadata(version)
             self._window = metadata.get("window")
             self._newest, self._sizes[version] = version, _size_of(metadata)
             self._size = self._size.with_(self._sizes[version])
             self._offsets, self._numbers = metadata["offsets"], metadata["numbers"]
+            self._note_points(metadata)
 
     @property
     def offsets(self) -> Mapping[str, int]:
@@ -161,38 +164,27 @@ class AdmissionLog:
     @property
     def points(self) -> Points | None:
         """What the newest points in it were declared to be, with the names of their features where it has these; None where it has none."""
-        layout = self._newest_layout()
-        return None if layout is None else self._points_of(layout)
+        return None if self._layout is None else self._points_of(self._layout)
 
     @property
     def declared_points(self) -> Points | None:
         """As `points`, where it is certain that it says all of it."""
-        layout = self._newest_layout()
-        if layout is None or len(layout) == _UNNAMED_LAYOUT:
-            return None
-        found = self._points_of(layout)
-        return found if _layout_of(found) == layout else None
+        found = self.points
+        return found if found is not None and _layout_of(found) == self._layout else None
 
-    def _newest_layout(self) -> list[Any] | None:
-        for version in reversed(self.groups):
-            layouts = [layout for _, _, _, _, layout, *_ in self._metadata(version)["entries"]]
-            for layout in reversed(layouts):
-                if isinstance(layout, list):
-                    return layout
-        return None
+    def _note_points(self, metadata: Mapping[str, Any]) -> None:
+        layouts = [layout for _, _, _, _, layout, *_ in metadata["entries"] if isinstance(layout, list)]
+        self._layout = layouts[-1] if layouts else self._layout
+        self._names = metadata.get("names", self._names)
 
     def _points_of(self, layout: list[Any]) -> Points:
-        """The points that are written so, with their names where some group has them."""
+        """The points that are written so, with their names where these are known."""
         try:
             features, sparse, dtype = layout[:_UNNAMED_LAYOUT]
-            unnamed = Points(features, sparse, dtype)
-            for version in self.groups:
-                named = replace(unnamed, names=self._metadata(version).get("names"))
-                if _layout_of(named) == layout:
-                    return named
+            is_named = self._names is not None and layout[_UNNAMED_LAYOUT:] == [_digest_of(self._names)]
+            return Points(features, sparse, dtype, self._names if is_named else None)
         except (TypeError, ValueError) as error:
             raise StoreCorrupt(f"the log of stream {self._stream!r} has {layout!r} for points") from error
-        return unnamed
 
     @property
     def newest(self) -> int:
@@ -272,15 +264,15 @@ class AdmissionLog:
         names = next(
             (entry.batch.points.names for entry in entries if isinstance(entry.batch, PointBatch)), None
         )
-        if names is not None and names != self._named:
-            metadata["names"] = names
+        if names is not None and list(names) != self._names:
+            metadata["names"] = list(names)
         version = entries[-1].version
         self._store.write(self._line, version, {_KEY: page}, metadata=_checked(metadata))
         with self._lock:
             self._sizes[version] = LogSize(records, len(page))
             self._size = self._size.with_(self._sizes[version])
             self._newest, self._offsets, self._numbers, self._window = version, offsets, numbers, window
-            self._named = self._named if names is None else names
+            self._note_points(metadata)
 
     @property
     def size(self) -> LogSize:

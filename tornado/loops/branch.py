@@ -368,8 +368,7 @@ class Branch:
             self._state = state
             self._last = last  # from now on the workers' parts may be freed
             callbacks, self._callbacks = self._callbacks, []
-        for what in (self, (self, "cut")):
-            self.engine.notify(what)
+        self.engine.notify(self, (self, "cut"))
         for callback in callbacks:
             callback(self)
         return True

@@ -92,7 +92,7 @@ class BranchWays:
             self._hosts[worker].post(Weigh(self._number, producers[own], consumers[own], on_weighed))
         engine = self._engine
         engine.wait_for(lambda: engine.losses != self._losses or len(outcomes) == len(places), None)
-        if len(outcomes) < len(places):
+        if engine.losses != self._losses or len(outcomes) < len(places):
             raise WorkerLost("the workers were lost that were asked for the edges of ways")
         return _in_order(places, outcomes, len(consumers))
 

@@ -300,6 +300,8 @@ class Dispatcher:
             values: ValuesView = branch.values()
             ending = _ending(group, queries[0].request, branch)
             ways = self._ways_of_all(queries, branch)
+            if ways is not None:
+                branch.give_up_ways()
             if group.is_checked:
                 ending = replace(ending, certificate=self._prove(queries[0].request, branch))
         except WorkerLost:

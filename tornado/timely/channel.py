@@ -93,10 +93,10 @@ class Exchange:
         keys = self.key(payload)
         if isinstance(payload, list):
             keys = list(keys) if isinstance(keys, Iterable) else keys
-            require_one_each(payload, keys, "the key of an exchange", "keys")
+            require_one_each(payload, keys, "the key of an exchange", "keys", each="integer")
             return _split_list(payload, keys, peers)
         keys = np.asarray(keys)
-        require_one_each(payload, keys, "the key of an exchange", "keys")
+        require_one_each(payload, keys, "the key of an exchange", "keys", each="integer")
         workers = (keys % peers).astype(np.uint16)
         if len(workers) == 0:
             return ()
@@ -124,15 +124,15 @@ def _split_list(payload: list[Any], keys: Sequence[int], peers: int) -> Iterable
     return sorted(parts.items())
 
 
-def require_one_each(batch: Any, values: Any, whose: str, what: str) -> None:
+def require_one_each(batch: Any, values: Any, whose: str, what: str, *, each: str) -> None:
     """Refuse what a function gave for a batch where it is not one value for each record: some of these would go nowhere.
 
     Parameters
     ----------
     values
         An array, or a list.
-    whose, what
-        In words.
+    whose, what, each
+        The function, what it gave, and what one of these is, in words.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def require_one_each(batch: Any, values: Any, whose: str, what: str) -> None:
     of = f"columns of {records} records" if len(records) > 1 else f"{sum(records)} records"
     raise InvalidArgument(
         f"{whose} gave {said} for a batch of {of}",
-        hint="It gets the whole batch and returns one for each record; all columns of a batch are of one length.",
+        hint=f"It gets the whole batch and returns one {each} for each record; all columns of a batch are of one length.",
     )
 
 

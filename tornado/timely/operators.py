@@ -28,8 +28,6 @@ S = TypeVar("S")
 UnaryLogic = Callable[[InputPort, OutputPort], None]
 BinaryLogic = Callable[[InputPort, InputPort, OutputPort], None]
 
-_TRUTH = "the predicate of a filter", "truth values"
-
 
 class InputHandle:
     """How data gets in: batches at the current epoch, which only advances.
@@ -165,11 +163,13 @@ def filter_batches(stream: Stream, predicate: Callable[[Any], Any], *, name: str
     def chosen(_: Time, batch: Any) -> Any:
         mask = predicate(batch)
         if isinstance(batch, list):
-            mask = list(mask) if isinstance(mask, Iterable) else mask
-            require_one_each(batch, mask, *_TRUTH)
+            mask = list(mask) if isinstance(mask, Iterable) and not isinstance(mask, np.ndarray) else mask
+            require_one_each(batch, mask, "the predicate of a filter", "truth values", each="boolean")
             return list(compress(batch, mask)) or None
         mask = np.asarray(mask)
-        require_one_each(batch, mask, *_TRUTH)
+        require_one_each(batch, mask, "the predicate of a filter", "truth values", each="boolean")
+        if not len(mask):
+            return None
         if mask.dtype != np.bool_:
             raise InvalidArgument(
                 f"the predicate of a filter gave an array of {mask.dtype}, by which records would be picked and not kept",

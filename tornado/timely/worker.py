@@ -169,8 +169,8 @@ class Worker:
             )
 
     def leaks(self) -> list[str]:
-        """The tokens that operators still hold here, in words; also for another thread while this is in `wait`."""
-        return [leak for dataflow in self.dataflows.values() for leak in dataflow.leaks()]
+        """The tokens that operators still hold here, in words; for another thread, about."""
+        return [leak for dataflow in list(self.dataflows.values()) for leak in dataflow.leaks()]
 
     def statistics(self) -> WorkerStatistics:
         """What it did so far."""
