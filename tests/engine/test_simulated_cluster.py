@@ -91,10 +91,10 @@ def test_who_waits_for_workers_waits_from_the_moment_of_their_loss():
     waits = []
     wait_for = simulated.cluster.waiting.wait_for
 
-    def counted(condition, timeout_s):
+    def counted(condition, timeout_s, **about):
         waits.append(timeout_s)
         assert len(waits) < 100, "it spins"
-        return wait_for(condition, timeout_s)
+        return wait_for(condition, timeout_s, **about)
 
     simulated.cluster.waiting.wait_for = counted
     assert simulated.engine.await_workers() == 1
