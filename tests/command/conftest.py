@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TextIO
 
 import pytest
 
@@ -84,10 +85,11 @@ def tornado(
 def tornado_process(environment: dict[str, str], tmp_path: Path) -> Callable[..., Finished]:
     """Run `tornado ARGUMENTS` to its end in a process of its own."""
 
-    def run(*arguments: str, stdin: str = "", timeout_s: float = 120.0, **changes: str) -> Finished:
+    def run(*arguments: str, stdin: str | TextIO = "", timeout_s: float = 120.0, **changes: str) -> Finished:
+        given: dict[str, Any] = {"input": stdin} if isinstance(stdin, str) else {"stdin": stdin}
         done = subprocess.run(
             [sys.executable, "-m", "tornado", *arguments],
-            input=stdin,
+            **given,
             capture_output=True,
             text=True,
             timeout=timeout_s,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -108,20 +106,12 @@ def test_links_to_a_file_are_that_file(refused, folder, make):
     assert "edges.csv is written, and --edges linked.csv names the same file" in refused(*words)
 
 
-def test_a_file_that_comes_through_standard_input_is_not_written(folder, environment):
+def test_a_file_that_comes_through_standard_input_is_not_written(folder, tornado_process):
     words = ["run", "sssp", "--source", "1", "--edges", "-", "--output", "edges.csv", "--store", "memory:"]
     with (folder / "edges.csv").open() as file:
-        done = subprocess.run(
-            [sys.executable, "-m", "tornado", *words],
-            stdin=file,
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            env=environment,
-            check=False,
-        )
-    assert done.returncode == 2
-    assert "--output edges.csv is written, and --edges - names the same file" in done.stderr
+        done = tornado_process(*words, stdin=file)
+    assert done.code == 2
+    assert "--output edges.csv is written, and --edges - names the same file" in done.err
     assert (folder / "edges.csv").read_text() == EDGES
 
 

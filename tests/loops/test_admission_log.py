@@ -207,10 +207,10 @@ NAMED = Points(features=2, names=["height", "weight"])
 SWAPPED = Points(features=2, names=["weight", "height"])
 
 
-def with_points(points, versions=(1, 2)):
+def with_points(points):
     store = KeptStore()
     log = AdmissionLog(store, "roads")
-    for version in versions:
+    for version in (1, 2):
         log.append([points_entry(points, version)])
     return store
 

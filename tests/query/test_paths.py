@@ -174,9 +174,8 @@ def test_questions_of_one_branch_that_are_too_large_together_are_answered_or_ref
     service = open_service(master, branches=1)
     handle = LoopHandle(service, loop)
     with ThreadPoolExecutor(1) as asking:
-        with (
-            loop.stream.order
-        ):  # the first one has the only slot and cannot fork yet; the others wait for one together
+        # The first one has the only slot and cannot fork yet; the others wait for one together.
+        with loop.stream.order:
             first = asking.submit(handle.query, paths=[1])
             eventually(lambda: service._dispatcher._scheduler.running)
             asked = [handle.query(paths=vertices) for vertices in ([5, 2], [5, 2, 1], [5], [2, 1])]

@@ -168,20 +168,24 @@ class ProgramCommand(click.Command):
 
         Both end where something is wrong: the full parse says what, in the same words as for any command.
         """
-        parser = self.make_parser(ctx)
-        parser.ignore_unknown_options = True
         before, ctx.resilient_parsing = ctx.resilient_parsing, True
         try:
-            values, left, _ = parser.parse_args(list(args))
+            return self._parsed_before_program(ctx, args)
         finally:
             ctx.resilient_parsing = before
-        return values, left
 
     def _require_arguments(self, ctx: click.Context, words: Sequence[str]) -> None:
         """Refuse an option of the command that ends a segment and lacks its argument: the next segment is not meant by it."""
+        self._parsed_before_program(ctx, words)
+
+    def _parsed_before_program(
+        self, ctx: click.Context, words: Sequence[str]
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Return the values of the command's own options and arguments, and the words that are left."""
         parser = self.make_parser(ctx)
         parser.ignore_unknown_options = True
-        parser.parse_args(list(words))
+        values, left, _ = parser.parse_args(list(words))
+        return values, left
 
     def _has_string_ids(self, ctx: click.Context, args: list[str]) -> bool:
         values, _ = self._first_look(ctx, [word for word in args if word != AND])
@@ -307,18 +311,21 @@ def given_parameters(values: dict[str, Any]) -> dict[str, Any]:
                 raise InvalidArgument(
                     f"--{of}-column is {column!r}, but --{of}-file names no file", hint="Name it."
                 )
-    for name, file in values.items():
-        if name.startswith(_TABLE_PREFIX) and file is not None:
-            of = name.removeprefix(_TABLE_PREFIX)
-            given |= _read(of, file, values[_COLUMN_PREFIX + of], given)
+    for name, file in _table_files(values):
+        given |= _read(name, file, values[_COLUMN_PREFIX + name], given)
     return given
 
 
 def files_of_parameters(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the files that have parameters of a program: the option of each, and its path."""
+    for name, file in _table_files(values):
+        yield f"--{name.replace('_', '-')}-file", file.path
+
+
+def _table_files(values: Mapping[str, Any]) -> Iterator[tuple[str, VertexFile]]:
     for name, file in values.items():
         if name.startswith(_TABLE_PREFIX) and file is not None:
-            yield f"--{name.removeprefix(_TABLE_PREFIX).replace('_', '-')}-file", file.path
+            yield name.removeprefix(_TABLE_PREFIX), file
 
 
 def _read(name: str, file: VertexFile, column: str | None, given: dict[str, Any]) -> dict[str, Any]:

@@ -90,13 +90,9 @@ class Exchange:
         """
         if peers == 1:
             return ((own, payload),) if len(payload[0] if isinstance(payload, tuple) else payload) else ()
-        keys = self.key(payload)
+        keys = one_each(payload, self.key(payload), "the key of an exchange", "keys", each="integer")
         if isinstance(payload, list):
-            keys = list(keys) if isinstance(keys, Iterable) else keys
-            require_one_each(payload, keys, "the key of an exchange", "keys", each="integer")
             return _split_list(payload, keys, peers)
-        keys = np.asarray(keys)
-        require_one_each(payload, keys, "the key of an exchange", "keys", each="integer")
         workers = (keys % peers).astype(np.uint16)
         if len(workers) == 0:
             return ()
@@ -124,13 +120,13 @@ def _split_list(payload: list[Any], keys: Sequence[int], peers: int) -> Iterable
     return sorted(parts.items())
 
 
-def require_one_each(batch: Any, values: Any, whose: str, what: str, *, each: str) -> None:
-    """Refuse what a function gave for a batch where it is not one value for each record: some of these would go nowhere.
+def one_each(batch: Any, values: Any, whose: str, what: str, *, each: str) -> Any:
+    """Return what a function gave for a batch as an array, or for a list as any sequence: one value for each record.
+
+    Anything else is refused: some records would go nowhere.
 
     Parameters
     ----------
-    values
-        An array, or a list.
     whose, what, each
         The function, what it gave, and what one of these is, in words.
 
@@ -139,10 +135,14 @@ def require_one_each(batch: Any, values: Any, whose: str, what: str, *, each: st
     InvalidArgument
         Or where columns of the batch differ in length.
     """
+    if not isinstance(batch, list):
+        values = np.asarray(values)
+    elif isinstance(values, Iterable) and not isinstance(values, np.ndarray):
+        values = list(values)
     records = [len(column) for column in batch] if isinstance(batch, tuple) else [len(batch)]
     shape = (len(values),) if isinstance(values, list) else np.shape(values)
     if len(shape) == 1 and all(count == shape[0] for count in records):
-        return
+        return values
     said = f"{shape[0]} {what}" if len(shape) == 1 else f"{what} of shape {shape}"
     of = f"columns of {records} records" if len(records) > 1 else f"{sum(records)} records"
     raise InvalidArgument(

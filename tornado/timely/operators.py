@@ -6,7 +6,7 @@ Functions are applied to whole batches (NumPy arrays, tuples of columns, lists),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import compress
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InvalidArgument, InvalidDataflow
 from .builder import OperatorBuilder
-from .channel import Exchange, Pact, Pipeline, require_one_each
+from .channel import Exchange, Pact, Pipeline, one_each
 from .context import Context
 from .notificator import Notificator
 from .operator import InputPort, OutputPort, Wake
@@ -161,16 +161,10 @@ def filter_batches(stream: Stream, predicate: Callable[[Any], Any], *, name: str
     """
 
     def chosen(_: Time, batch: Any) -> Any:
-        mask = predicate(batch)
+        mask = one_each(batch, predicate(batch), "the predicate of a filter", "truth values", each="boolean")
         if isinstance(batch, list):
-            mask = list(mask) if isinstance(mask, Iterable) and not isinstance(mask, np.ndarray) else mask
-            require_one_each(batch, mask, "the predicate of a filter", "truth values", each="boolean")
             return list(compress(batch, mask)) or None
-        mask = np.asarray(mask)
-        require_one_each(batch, mask, "the predicate of a filter", "truth values", each="boolean")
-        if not len(mask):
-            return None
-        if mask.dtype != np.bool_:
+        if len(mask) and mask.dtype != np.bool_:
             raise InvalidArgument(
                 f"the predicate of a filter gave an array of {mask.dtype}, by which records would be picked and not kept",
                 hint="Return a boolean array, such as batch > 0.",
