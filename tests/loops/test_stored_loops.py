@@ -8,6 +8,7 @@ import pytest
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
+from tests.kept_store import KeptStore
 from tests.loops.test_several_loops import ELSEWHERE, HOPS, PATHS, compiled, exact, judge, recorded  # noqa: F401
 from tests.loops.test_stored_snapshots import Counting
 from tornado import EdgeBatch
@@ -19,6 +20,7 @@ from tornado.loops.branch import Branch
 from tornado.loops.new_loop import NewLoop
 from tornado.loops.stored_snapshot import StoredSnapshots
 from tornado.loops.stream import RecordStream
+from tornado.records.operations import REMOVE
 from tornado.storage import MemoryStore
 from tornado.testing import EdgeHistory, batches, mixed, random_multigraph
 
@@ -394,6 +396,21 @@ def test_a_loop_whose_program_has_become_choosy_is_refused_and_another_goes_on(i
         branch = first.fork()
         assert branch.wait(WAIT_S)
         assert branch.values().arrays()[1].tolist() == [0.0, 1.0, 8.0, 17.0]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_loop_that_begins_late_is_shown_what_is_left_behind_the_snapshot(left):
+    store, told = KeptStore(), []
+    with Master(store) as master:
+        hops = master.start(HOPS, NAME)
+        hops.admit(EdgeBatch.of([1, 2], [2, 3], [1.0, -2.0]), "edges", 2)
+        hops.checkpoint()
+        hops.admit(EdgeBatch.of([2 - left], [3 - left], op=REMOVE), "edges", 3)
+    with Master(store, 2) as master:
+        hops = master.start(HOPS, NAME, beside=[NewLoop(PATHS, "paths", on_refused=told.append)])
+        assert hops.statistics().edges == 1
+        assert sorted(master.loops) == ([NAME] if left else ["paths", NAME])
+        assert len(told) == left
 
 
 def test_names_of_loops_that_begin_together_are_taken_once():

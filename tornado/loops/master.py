@@ -13,13 +13,7 @@ from typing import Any, Self
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config import AUTO_DELAY_BOUND, DelayBound, VertexPlacement
 from ..engine import ClusterEngine, Engine
-from ..errors import (
-    CallerError,
-    NameTaken,
-    UnknownLoop,
-    UnknownStream,
-    WorkerLost,
-)
+from ..errors import CallerError, NameTaken, UnknownLoop, UnknownStream, WorkerLost
 from ..graph import PartitionMap, PlacedVertices
 from ..records.point_schema import Points
 from ..records.window_width import WindowWidth
@@ -239,7 +233,7 @@ class Master:
         declare_points(stream, stored)
         window = window_of(stream, width, self.store, self.clock, is_undirected=is_undirected)
         early = [other for other in others if stored is not None and other.is_in(stored)]
-        are_early = {other.name for other in early}
+        late = [other for other in others if stored is None or not other.is_in(stored)]
         if any(stream.lacks_reverse(loop.program) for loop in (first, *early)):
             stream.begin_reverse()
         try:
@@ -250,9 +244,10 @@ class Master:
                 refused = self._begin_with(stored, stream, loops)
                 self._take_off_refused(refused, early)
                 loops = [loop for loop in loops if loop not in refused]
-            late = [other for other in others if other.name not in are_early]
+                go_on(stream)  # so that who begins late is shown what is left of the snapshot
             loops += not_refused(late, partial(self._start_beside, stream))
-            go_on(stream)
+            if stored is None:
+                go_on(stream)
             if window is not None:
                 stream.keep_window(window)
         except BaseException:
