@@ -104,6 +104,8 @@ def _plan(line, columns, separator, header, strings):
         names = [name.strip(b" \t").decode("latin-1").lower() for name in _split(line, separator)]
     except Bad:
         names = []
+    if b"\r" in line:
+        names = []
     known = [
         "src" if name in SOURCE_NAMES
         else "dst" if name in DESTINATION_NAMES

@@ -261,6 +261,7 @@ def test_columns_of_a_declared_stream_may_come_in_any_order():
         (b"a,b,c", Points(2), "declares 2 features"),
         (b"a,b", Points(2, sparse=True), "declares sparse points"),
         (b'a,"b', None, "cannot be read"),
+        (b"a,b\r1,2", None, "carriage returns"),
     ],
 )
 def test_a_header_that_does_not_fit_refuses_the_source(header, points, message):

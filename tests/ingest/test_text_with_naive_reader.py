@@ -254,6 +254,14 @@ def test_clean_lines_in_every_separator_are_read_in_order():
         assert outcome.records == len(rows)
 
 
+@pytest.mark.parametrize("strings", [False, True])
+def test_lines_that_end_in_carriage_returns_alone_are_a_record_that_is_rejected(strings):
+    data = b"src,dst,weight\r1,2,3\r2,3,4\r"
+    outcome = read_fast(data, strings=strings)
+    assert (len(outcome.edges), len(outcome.rejected), outcome.records) == (0, 1, 1)
+    assert outcome == read_text(data, strings=strings)
+
+
 @pytest.mark.parametrize("block_bytes", [64, 1000, 1 << 20])
 def test_quoted_names_that_double_their_quotes_keep_the_order_of_ids(block_bytes):
     data = b'"a ""b""",c\nd,"a ""b"""\n\xc3\xbc,"x,y"\n' * 40

@@ -214,6 +214,8 @@ def _vertex_layout(first: bytes, wanted: TextFormat, *, string_ids: bool) -> tup
 
 
 def _header_names(first: bytes, sep: int) -> list[str]:
+    if b"\r" in first:  # lines that end in nothing else are one line, in which all records would be lost
+        return []
     try:
         fields = split_fields(first, sep, limit=None)
     except ValueError:

@@ -281,6 +281,11 @@ class PointLayout:
 
 
 def _names(first: bytes, separator: int, source: str) -> list[str]:
+    if b"\r" in first:
+        raise InvalidArgument(
+            f"the first line of {source} is no header: {first[:80].decode(errors='replace')!r} has carriage returns",
+            hint="Lines end in a line feed, with or without a carriage return before it: save the file so.",
+        )
     try:
         names = [part.strip(BLANKS).decode() for part in split_fields(first, separator, limit=None)]
     except ValueError as error:
