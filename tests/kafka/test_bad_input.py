@@ -41,6 +41,11 @@ def refused(loop, settings):
     return raised.value
 
 
+def topics_of(broker):
+    with broker.admin() as admin:
+        return admin.list_topics()
+
+
 def entries(quarantine):
     return [json.loads(line) for line in quarantine.path.read_text().splitlines()]
 
@@ -222,6 +227,46 @@ def test_a_topic_that_was_made_anew_stops_it_whatever_was_chosen(broker, topic):
         error = refused(loop, settings_of(broker, name, when_deleted="earliest"))
     assert isinstance(error, SourceLost)
     assert "read from offset 1000, but ends at 1" in error.message
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_topic_that_was_made_anew_with_fewer_partitions_stops_it(is_running, broker, topic):
+    """Whatever it has now: a topic never loses a partition."""
+    name = topic(partitions=2)
+    with broker.producer() as producer:
+        for partition in (0, 1):
+            producer.send(name, b'{"src": 1, "dst": 2}', partition=partition)
+    with shortest_paths() as loop:
+        ingester = KafkaIngester(loop, settings_of(broker, name), Quarantine(None))
+        ingester.start()
+        try:
+            wait_until(lambda: loop.offsets() == {f"{name}:0": 1, f"{name}:1": 1})
+            if not is_running:
+                assert ingester.stop(timeout_s=30)
+            broker.delete_topic(name)
+            wait_until(lambda: name not in topics_of(broker))
+            broker.create_topic(name)
+            send(broker, name, 3)
+            if is_running:
+                assert ingester.wait(timeout_s=60)
+                error = ingester.error
+            else:
+                error = refused(loop, settings_of(broker, name))
+        finally:
+            assert ingester.stop(timeout_s=30)
+        assert isinstance(error, SourceLost)
+        if not is_running:  # else it may have seen first that partition 0 is shorter
+            assert f"{name}:1 was read up to offset 1, but the topic has 1 partitions" in error.message
+
+
+def test_what_a_client_fails_with_is_said(broker, topic):
+    """Not how Python ends while a thread waits for its input."""
+    settings = settings_of(broker, topic(), client={"request_timeout_ms": "long"})
+    with (
+        shortest_paths() as loop,
+        pytest.raises(ConnectionLost, match=r"ended with 1: TypeError: .* not supported between"),
+    ):
+        KafkaIngester(loop, settings, Quarantine(None)).start(timeout_s=60)
 
 
 class GatedLoop:

@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Final
@@ -51,6 +52,10 @@ _ANSWER_MS: Final = 2000
 _BOOTSTRAP_MS: Final = 3000
 _ALIVE_S: Final = 1.0
 _RETRY_S: Final = 0.3
+_AWAY: Final = (
+    OSError,
+    KeyError,
+)  # the second is the library's, of a partition that is gone since it was asked for
 
 
 class _Fatal(Exception):
@@ -195,9 +200,18 @@ class _Client:
                 )
                 time.sleep(_RETRY_S)
 
-    def _own(self, found: Iterable[int]) -> list[int]:
-        """Which partitions of a topic are read here: so every new one goes to whoever has the fewest."""
+    def _own(self, found: Iterable[int], read: Mapping[int, int]) -> list[int]:
+        """Which partitions of a topic are read here: so every new one goes to whoever has the fewest.
+
+        A topic never loses a partition, so where one that was read is missing it is another topic.
+        """
         numbers = sorted(found)
+        for partition, offset in sorted(read.items()):
+            if offset and partition not in numbers:
+                raise _anew(
+                    f"{self._topic}:{partition} was read up to offset {offset}, but the topic has {len(numbers)} partitions: "
+                    "it was made anew"
+                )
         self._count = len(numbers)
         return [number for number in numbers if number % self._shares == self._share]
 
@@ -215,7 +229,7 @@ class _Client:
                 f"it has {shown or 'none'}",
                 "Check the name, create the topic, or ask for the permission to describe and read it.",
             )
-        return self._own(found)
+        return self._own(found, self._ours)
 
     def _assign(self, partitions: Iterable[int], *, first: bool) -> dict[int, int]:
         """Assign partitions, each where we are, where we look back to or at its start, and return where they begin."""
@@ -250,7 +264,7 @@ class _Client:
                 end = self._consumer.end_offsets(places, timeout_ms=_ANSWER_MS)
             except AuthorizationError as error:
                 raise self._refused(error) from error
-            except (KafkaTimeoutError, KafkaConnectionError, OSError) as error:
+            except (*_AWAY, KafkaTimeoutError, KafkaConnectionError) as error:
                 self._link.say_trouble(f"the leader of {self._topic} does not answer: {_described(error)}")
                 time.sleep(_RETRY_S)
                 continue
@@ -271,12 +285,9 @@ class _Client:
         """Decide about an offset that the broker does not have: go on at the earliest, or stop."""
         name = f"{self._topic}:{partition}"
         if offset > end:
-            raise _Fatal(
-                "offset-lost",
+            raise _anew(
                 f"{name} is to be read from offset {offset}, but ends at {end}: the topic was made anew, or the broker "
-                "lost its end",
-                "What is in the loop came from records that are no longer there. Start with an empty store to read the "
-                "topic as it is now.",
+                "lost its end"
             )
         if self._from_earliest:
             self._link.say_trouble(
@@ -329,7 +340,7 @@ class _Client:
         try:
             found = self._consumer.partitions_for_topic(self._topic)
             known = {place.partition for place in self._consumer.assignment()}
-            own = self._own(found) if found else []
+            own = self._own(found, self._positions()) if found else []
             if set(own) - known:
                 self._assign(sorted(known | set(own)), first=False)
             elif own:
@@ -339,7 +350,7 @@ class _Client:
                 self._link.say_trouble(f"topic {self._topic} is gone from the broker")
         except AuthorizationError as error:
             raise self._refused(error) from error
-        except (KafkaError, OSError) as error:
+        except (*_AWAY, KafkaError) as error:
             self._link.say_trouble(
                 f"the broker at {','.join(self._brokers)} does not answer: {_described(error)}"
             )
@@ -366,6 +377,14 @@ class _Client:
             f"the broker at {','.join(self._brokers)} refuses {self._topic}: {_described(error)}",
             "Ask for the permission to describe and read the topic, or check the client's security settings.",
         )
+
+
+def _anew(message: str) -> _Fatal:
+    return _Fatal(
+        "offset-lost",
+        message,
+        "What is in the loop came from records that are no longer there. Start with an empty store to read the topic as it is now.",
+    )
 
 
 def _by_partition(table: Mapping[str, int]) -> dict[int, int]:
@@ -404,6 +423,7 @@ def main() -> None:
     settings = link.settings()
     for target in (link.listen, link.say_alive):
         threading.Thread(target=target, daemon=True).start()
+    code = 0
     try:
         _Client(link, settings).run()
     except _Fatal as fatal:
@@ -411,6 +431,12 @@ def main() -> None:
     except KeyboardInterrupt:
         # Meant for the process that started this one, which ends this one when it wants to.
         pass
+    except Exception:  # noqa: BLE001  its last line is what the other process says of this one
+        traceback.print_exc()
+        code = 1
+    # Python itself would not end while a thread waits for the next line of the input: it aborts, and says that in place of why.
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
