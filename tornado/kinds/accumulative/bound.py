@@ -26,9 +26,18 @@ from __future__ import annotations
 import math
 
 _ROUNDING = 2.0**-53
+_LEAST_MASS, _MOST_MASS = (
+    1e-280,
+    1e200,
+)  # below, roundings of values are no share of them; what is above is not announced
 _ROUNDINGS_OF_A_VALUE = 16.0
 _ROUNDINGS_OF_A_DIVISION = 8.0
 _ROUNDINGS_OF_A_RESIDUAL = 20.0  # of target and worth, in units of the value; a checker makes some of its own
+
+
+def is_known(mass: float, factor: float) -> bool:
+    """Whether values that come to so much, before they are divided by it, say anything in L1."""
+    return (1.0 - factor) * mass > _LEAST_MASS and mass < _MOST_MASS
 
 
 def bound_of(
@@ -47,7 +56,7 @@ def bound_of(
     """
     if vertices == 0:
         return 0.0
-    if not mass > 0.0 or not math.isfinite(mass):
+    if not is_known(mass, factor):
         return 2.0  # further apart two vectors of this kind are never
     summed = absolute * (1.0 + 2.0 * _ROUNDING * vertices) + abs(signed)
     rounded = _ROUNDING * (4.0 * factor * drift + _ROUNDINGS_OF_A_VALUE * mass)

@@ -62,7 +62,7 @@ THETA = (
     6  # announcing waits until |r| is greater than that, times the out-degree or the base, as the norm says
 )
 CHANGE = 7  # of the sweep under way: how far the values of announcing rows moved, in the norm
-FLOW = 8  # sum of x over rows with out-edges
+FLOW = 8  # sum of W c, what goes over out-edges before it is damped
 RESIDUAL = 9  # sum of |r| that was announced, for the statistics
 BASES = 10  # sum of the bases of own rows, as of the last time they were added up
 ANNOUNCING_BASES = 11  # of those with out-edges

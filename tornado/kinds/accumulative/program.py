@@ -29,8 +29,8 @@ class AccumulativeProgram(VertexProgram):
     Laws, by the `norm` of its certificates; ``divisor(W)`` is positive in any case. Then each value follows from the graph alone,
     whatever the order of updates.
 
-    - `l1`: `factor` is from 0 to below 1, ``divisor(W)`` is at least W, `base` is at least 0. Answers are divided by the sum of all
-      values, so they do not depend on b.
+    - `l1`: `factor` is from 0 to below 1, ``divisor(W)`` is at least W, `base` is 0 or from 1e-200 to 1e190. Answers are divided by the
+      sum of all values, so they do not depend on b.
     - `relative`: `factor` is at least 0, and `base` is above 0 of each vertex. Answers are the values with b = 1. Where the graph gives
       them no end, as vertices get back what they announce or more, an answer says `diverged`.
 

@@ -166,9 +166,9 @@ def sweep(graph, loop, parameters, first, stop, fuel):
                 most = most_worth(own, counters[IS_BRANCH])
                 moved = abs(min(target, most) - announced(loop, parameters, row))
                 change = joined(change, scaled(moved, own))
-                flow += target
                 before = loop.share[row]
                 set_share(loop, row, share_of(loop, parameters, row, target))
+                flow += loop.share[row] * loop.weight[row]
                 if several and loop.share[row] != before:
                     tell_subscribers(graph, loop, row)
                 counters[UPDATES] += 1
@@ -236,7 +236,7 @@ def add_up(loop, parameters):
         unrest = joined(unrest, scaled(abs(min(target, most) - worth), own))
         signed, signed_low = compensated(signed, signed_low, residual)
         mass, mass_low = compensated(mass, mass_low, worth)
-        flow += worth
+        flow += loop.share[row] * loop.weight[row]
     totals[ABSOLUTE] = absolute
     totals[SIGNED] = signed + signed_low
     totals[MASS] = mass + mass_low
