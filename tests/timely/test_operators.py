@@ -106,6 +106,37 @@ def test_keys_that_are_not_one_for_each_record_are_refused_and_no_record_is_lost
         Exchange(lambda _: keys).route(batch, 0, 2, None)
 
 
+@pytest.mark.parametrize("peers", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ([-1e-20, 1.0, 2.0], "-1e-20"),
+        ([np.nan, 1.0, 2.0], "nan"),
+        ([np.inf, 1.0, 2.0], "inf"),
+        ([0.5, 1.5, 2.5], "0.5"),
+        ([2.0, 4.0, 6.0], "2.0"),
+        (["a", "b", "c"], "'a'"),
+    ],
+)
+@pytest.mark.parametrize(
+    "batch", [np.array(ROWS), (np.array(ROWS), np.array(ROWS)), ROWS], ids=["array", "columns", "list"]
+)
+def test_keys_that_are_no_integers_are_refused_whatever_the_number_of_workers(batch, keys, said, peers):
+    for given in (keys, np.array(keys)):
+        with pytest.raises(InvalidArgument, match=f"gave .*{said}.* but a key is an integer"):
+            list(Exchange(lambda _, given=given: given).route(batch, 0, peers, None))
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.int8, np.uint8, np.int64, np.uint64])
+def test_keys_are_integers_and_truth_values_of_any_width(kind):
+    keys = np.array([0, 1, 1]).astype(kind)
+    for given in (keys, list(keys), keys.tolist()):
+        for batch in (np.array(ROWS), ROWS):
+            parts = Exchange(lambda _, given=given: given).route(batch, 0, 2, None)
+            assert [(worker, list(part)) for worker, part in parts] == [(0, ROWS[:1]), (1, ROWS[1:])]
+    assert list(Exchange(lambda batch: batch).route(np.array([]), 0, 1, None)) == []
+
+
 @pytest.mark.parametrize(
     ("mask", "said"),
     [

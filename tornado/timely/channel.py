@@ -11,6 +11,7 @@ it must not write to it at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import index
 from typing import Any, Protocol
 
 import numpy as np
@@ -66,7 +67,8 @@ class Exchange:
     key : callable
         Gets the whole batch and returns one integer for each record: an array for NumPy batches (one pass, no loop over
         records), any sequence for lists. A tuple of arrays of equal length is a batch of columns and is split column by
-        column. Keys that are not spread evenly need a hash of the caller's choice.
+        column. Keys that are not spread evenly need a hash of the caller's choice. It is asked with one worker too, so that what
+        is refused with several does not pass there.
 
     Examples
     --------
@@ -86,11 +88,14 @@ class Exchange:
         Raises
         ------
         InvalidArgument
-            With more than one worker: when there are not as many keys as records, or columns of a batch differ in length.
+            When there are not as many keys as records, when one is no integer (nor a truth value), or when columns of a batch
+            differ in length.
         """
+        keys = _integers(
+            one_each(payload, self.key(payload), "the key of an exchange", "keys", each="integer")
+        )
         if peers == 1:
-            return ((own, payload),) if len(payload[0] if isinstance(payload, tuple) else payload) else ()
-        keys = one_each(payload, self.key(payload), "the key of an exchange", "keys", each="integer")
+            return ((own, payload),) if len(keys) else ()
         if isinstance(payload, list):
             return _split_list(payload, keys, peers)
         workers = (keys % peers).astype(np.uint16)
@@ -118,6 +123,30 @@ def _split_list(payload: list[Any], keys: Sequence[int], peers: int) -> Iterable
     for record, key in zip(payload, keys, strict=True):
         parts.setdefault(int(key) % peers, []).append(record)
     return sorted(parts.items())
+
+
+def _integers(keys: Any) -> Any:
+    """Return the keys of a batch, those of a list as integers of Python; `InvalidArgument` where one is none."""
+    if isinstance(keys, np.ndarray):
+        # One look at the type and none at the values: nothing is paid per record.
+        if keys.dtype.kind in "biu" or len(keys) == 0:
+            return keys
+        raise _no_integer(keys[0], f" in an array of {keys.dtype}")
+    found = []
+    for key in keys:
+        try:
+            found.append(int(key) if isinstance(key, np.bool_) else index(key))
+        except TypeError:
+            raise _no_integer(key, "") from None
+    return found
+
+
+def _no_integer(key: Any, where: str) -> InvalidArgument:
+    # The remainder of a float can be the number of workers itself, -1e-20 % 3 is 3.0, and that is none of them.
+    return InvalidArgument(
+        f"the key of an exchange gave {key!r}{where}, but a key is an integer: others name no worker, and their records would be lost",
+        hint="Return integers, such as np.floor(values).astype(np.int64), which are equal where records are to meet.",
+    )
 
 
 def one_each(batch: Any, values: Any, whose: str, what: str, *, each: str) -> Any:
