@@ -2,9 +2,10 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 
-from tornado.errors import TokenMisuse
+from tornado.errors import InvalidArgument, TokenMisuse
 from tornado.timely import Exchange, OperatorBuilder, Routed
 from tornado.timely.execute import run_simulated, run_threads
 from tornado.timely.notificator import Notificator
@@ -132,6 +133,34 @@ def test_the_capability_may_be_later_than_the_guarantee_but_not_earlier():
 
     run_threads(program, peers=1)
     assert seen == [((10,), [(0,)])]
+
+
+def test_a_guarantee_is_a_time_of_the_inputs_and_is_handed_back_as_integers_of_python():
+    told = []
+
+    def program(worker):
+        def build(scope):
+            handle, stream = new_input(scope)
+
+            def logic(port, output, notificator):
+                for received, _ in port.pull():
+                    for wrong in ((1, 2), (4.5,), ("x",), 4):
+                        with pytest.raises(InvalidArgument, match=r"has times of 1 counters, and .* is none"):
+                            notificator.notify_at(wrong)
+                    assert len(notificator) == 0
+                    notificator.notify_at((np.int64(received.time[0]),))
+                told.extend(notificator.ready())
+
+            unary_notify(stream, Exchange(lambda batch: batch), logic)
+            return handle
+
+        handle = worker.dataflow(build).result
+        handle.send([1])
+        handle.close()
+        yield
+
+    run_threads(program, peers=1)
+    assert told == [((0,), None)] and type(told[0][0][0]) is int
 
 
 def test_a_request_without_a_token_holds_nothing_up_and_is_still_honoured():

@@ -15,8 +15,10 @@ from tornado.timely import (
 )
 from tornado.timely.operators import (
     binary_frontier,
+    concat,
     filter_batches,
     inspect,
+    map_batches,
     new_input,
     probe,
     unary_frontier,
@@ -193,7 +195,10 @@ def test_an_input_that_is_told_to_go_back_or_was_closed_blames_the_caller_and_st
     handle.advance_to(3)
     for wrong, message in [
         (1, r"is at \(3,\) and cannot go back to \(1,\)"),
-        ((1, 2), r"\(1, 2\), but a time of this input is a tuple of 1 integers"),
+        ((1, 2), r"the input has times of 1 counters, and \(1, 2\) is none of them"),
+        ((4.5,), r"\(4.5,\) is none of them"),
+        (("x",), r"\('x',\) is none of them"),
+        (4.0, r"\(4.0,\) is none of them"),
     ]:
         with pytest.raises(InvalidArgument, match=message) as caught:
             handle.advance_to(wrong)
@@ -204,6 +209,40 @@ def test_an_input_that_is_told_to_go_back_or_was_closed_blames_the_caller_and_st
     for call in (lambda: handle.advance_to(4), lambda: handle.send([1])):
         with pytest.raises(InvalidArgument, match=r"closed at \(3,\) and cannot"):
             call()
+
+
+@pytest.mark.parametrize("epoch", [4, (4,), np.int64(4), (np.int64(4),), (np.uint8(4),)])
+def test_an_epoch_is_an_integer_of_any_kind_and_goes_through_loops_in_loops(epoch):
+    seen = []
+
+    def build(scope):
+        handle, stream = new_input(scope)
+        outer = scope.loop()
+        inner = outer.loop()
+        again = outer.feedback()
+        turning = inner.enter(concat(outer.enter(stream), again.stream))
+        fewer = inner.leave(map_batches(turning, lambda batch: [n - 1 for n in batch if n] or None))
+        again.connect(fewer)
+        inspect(outer.leave(fewer), lambda time, batch: seen.append((time, batch)))
+        return handle
+
+    worker = Worker(0, 1, ThreadFabric(1))
+    handle = worker.dataflow(build).result
+    handle.advance_to(epoch)
+    assert {type(counter) for counter in handle.time} == {int}
+    handle.send([2])
+    handle.close()
+    worker.step_while(lambda: bool(worker.dataflows))
+    assert seen == [((4,), [1]), ((4,), [0])]
+
+
+def test_an_input_in_a_loop_is_told_the_epoch_with_its_counters():
+    worker = Worker(0, 1, ThreadFabric(1))
+    handle = worker.dataflow(lambda scope: new_input(scope.loop())[0]).result
+    with pytest.raises(InvalidArgument, match="the input has times of 2 counters, and 4 is none of them"):
+        handle.advance_to(4)
+    handle.advance_to((np.int64(4), 0))
+    assert handle.time == (4, 0)
 
 
 def test_a_feedback_that_goes_back_is_refused():

@@ -2,10 +2,12 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tornado.errors import InvalidArgument
 from tornado.timely.antichain import Antichain, MutableAntichain, MutableLeast
 from tornado.timely.change_batch import ChangeBatch
 from tornado.timely.order import Lexicographic, Order, Product
@@ -60,9 +62,17 @@ def test_orders_say_what_they_are_and_compare_by_it():
     ]
     assert Lexicographic(1) == Product(1)
     assert len({Product(2), Order((1, 1)), Lexicographic(2)}) == 2
-    assert Product(2).is_time((1, 2)) and not Product(2).is_time((1,)) and not Product(2).is_time(3)
     with pytest.raises(ValueError, match="blocks"):
         Order(())
+
+
+@pytest.mark.parametrize("wrong", [(1,), (1, 2, 3), 3, [1, 2], (1, 2.0), (1, "x"), (None, 2), "12", None])
+def test_a_time_is_a_tuple_of_integers_one_for_each_counter(wrong):
+    for given_time in [(1, 2), (np.int64(1), 2), (True, np.uint8(2))]:
+        time = Product(2).as_time(given_time, "the input")
+        assert time == (1, 2) and {type(counter) for counter in time} == {int}
+    with pytest.raises(InvalidArgument, match=r"the input has times of 2 counters, and .* is none of them"):
+        Product(2).as_time(wrong, "the input")
 
 
 @given(data=st.data(), order=orders)

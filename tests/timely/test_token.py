@@ -1,8 +1,9 @@
 """Every way to misuse a token is refused, changes nothing, and names the operator."""
 
+import numpy as np
 import pytest
 
-from tornado.errors import InvalidDataflow, TokenMisuse
+from tornado.errors import InvalidArgument, InvalidDataflow, TokenMisuse
 from tornado.timely import OperatorBuilder, PathSummary, ThreadFabric, Wake, Worker
 from tornado.timely.execute import run_simulated, run_threads
 from tornado.timely.operators import inspect, new_input, probe
@@ -86,10 +87,31 @@ def test_a_token_does_not_go_back_in_time_and_stays_where_it_was():
     assert bench.probes[0].frontier() == ((7,),)
 
 
-def test_a_time_of_the_wrong_depth_is_refused():
+@pytest.mark.parametrize("wrong", [(1, 2), 3, (4.5,), (0.0,), ("x",), np.int64(3)])
+def test_what_is_no_time_is_refused_and_blames_the_caller(wrong):
     bench = Bench()
-    refused(lambda: bench.tokens[0].downgrade((1, 2)), "1 counters")
-    refused(lambda: bench.tokens[0].downgrade(3), "1 counters")
+    token = bench.tokens[0]
+
+    def turn(received):
+        for call in (token.downgrade, token.delayed, lambda time: received.retain(bench.right, time)):
+            with pytest.raises(
+                InvalidArgument, match=r"player has times of 1 counters, and .* is none of them"
+            ):
+                call(wrong)
+
+    bench.play(turn)
+    assert token.time == (0,) and list(bench.left.tokens) == [token]
+
+
+def test_times_of_tokens_are_integers_of_python_whatever_is_given():
+    bench = Bench()
+    token = bench.tokens[0]
+    made = []
+    bench.play(lambda received: made.append(received.retain(bench.right, (np.int64(1),))))
+    token.downgrade((np.int64(4),))
+    made += [token, token.delayed((np.uint8(5),))]
+    assert [one.time for one in made] == [(1,), (4,), (5,)]
+    assert {type(one.time[0]) for one in made} == {int}
 
 
 def test_a_received_time_is_retained_only_until_the_operator_yields():

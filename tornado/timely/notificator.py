@@ -53,7 +53,11 @@ class Notificator:
         ------
         TokenMisuse
             When the token is earlier than the guarantee, or was dropped.
+        InvalidArgument
+            When the guarantee is no time of the inputs.
         """
+        for port in self._inputs:
+            guarantee = port.order.as_time(guarantee, port.name)
         if token is not None:
             output = token.output
             if output is None or not output.order.less_equal(guarantee, token.time):

@@ -101,6 +101,8 @@ class Received:
         TokenMisuse
             When the operator has yielded since, when the input is not connected to the output, or when `time` is not at or
             after what the message allows.
+        InvalidArgument
+            When `time` is no time of the output.
         """
         operator = self._input.operator
         if operator.turn != self._turn:
@@ -126,10 +128,10 @@ class Received:
                     f"{self._input.name} allows {output.name} the times {allowed}: name the one to retain"
                 )
             time = allowed[0]
-        elif not output.order.is_time(time) or not any(
-            output.order.less_equal(least, time) for least in allowed
-        ):
-            raise TokenMisuse(f"a message at {self.time} does not allow {output.name} to send at {time}")
+        else:
+            time = output.order.as_time(time, output.name)
+            if not any(output.order.less_equal(least, time) for least in allowed):
+                raise TokenMisuse(f"a message at {self.time} does not allow {output.name} to send at {time}")
         return Token.minted(output, time)
 
     def __repr__(self) -> str:

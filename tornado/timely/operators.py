@@ -18,7 +18,7 @@ from .channel import Exchange, Pact, Pipeline, one_each
 from .context import Context
 from .notificator import Notificator
 from .operator import InputPort, OutputPort, Wake
-from .order import Time
+from .order import Order, Time
 from .scope import Scope, Stream
 from .token import Token
 from .tracker import Tracker
@@ -59,19 +59,19 @@ class InputHandle:
     def advance_to(self, time: Time | int) -> None:
         """Promise that nothing before `time` will be sent any more.
 
+        Parameters
+        ----------
+        time : tuple of int, or int
+            With one integer for each counter of the scope. Outside of loops the epoch may be given alone.
+
         Raises
         ------
         InvalidArgument
             When `time` is before the current one, or is none of the scope of the input; once closed.
         """
         self._require_open("advance")
-        wanted = (time,) if isinstance(time, int) else time
         own, order = self._token.time, self._output.order
-        if not order.is_time(wanted):
-            raise InvalidArgument(
-                f"the time to advance to is {time!r}, but a time of this input is a tuple of {order.arity} integers",
-                hint="Give one for the epoch and one for each loop around the input; an epoch alone may be an integer.",
-            )
+        wanted = _as_time(time, order, "the input")
         if not order.less_equal(own, wanted):
             raise InvalidArgument(
                 f"the input is at {own} and cannot go back to {wanted}: others may have seen that nothing before {own} comes",
@@ -336,6 +336,12 @@ def aggregate(
                 token.drop()
 
     return unary_notify(stream, Pipeline() if pact is None else pact, logic, name=name)
+
+
+def _as_time(given: object, order: Order, whose: str) -> Time:
+    """See `Order.as_time`; where times are epochs, one may be given alone."""
+    alone = order.arity == 1 and not isinstance(given, tuple)
+    return order.as_time((given,) if alone else given, whose)
 
 
 def _transform(stream: Stream, pact: Pact, name: str, function: Callable[[Time, Any], Any]) -> Stream:

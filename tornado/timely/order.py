@@ -14,6 +14,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
+from ..errors import InvalidArgument
+
 Time = tuple[int, ...]
 
 
@@ -81,9 +83,37 @@ class Order:
         """The order inside a loop whose counter only decides between times that are equal in the last block."""
         return Order((*self.blocks[:-1], self.blocks[-1] + 1))
 
-    def is_time(self, time: object) -> bool:
-        """Whether `time` is a timestamp of this order: a tuple with one counter for each loop around it."""
-        return isinstance(time, tuple) and len(time) == self.arity
+    def as_time(self, given: object, whose: str) -> Time:
+        """Return what a caller gave as a timestamp of this order: a tuple of Python's integers, one for each counter.
+
+        Parameters
+        ----------
+        given : object
+            A tuple of integers of any kind, NumPy's too.
+        whose : str
+            Who has times of this order, in words.
+
+        Raises
+        ------
+        InvalidArgument
+            When it is anything else.
+
+        Examples
+        --------
+        >>> Order((1, 2)).as_time((4, True, 0), "the input")
+        (4, 1, 0)
+        """
+        if isinstance(given, tuple) and len(given) == self.arity:
+            try:
+                # Path summaries add integers of Python only: any other number would end a run in the middle.
+                return tuple(map(operator.index, given))
+            except TypeError:
+                pass
+        raise InvalidArgument(
+            f"{whose} has times of {self.arity} counters, and {given!r} is none of them",
+            hint="A time is a tuple of integers, one for the epoch and one for each loop around. "
+            "To inputs and probes outside of loops an epoch may be given alone.",
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Order) and self.blocks == other.blocks

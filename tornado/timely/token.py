@@ -91,22 +91,20 @@ class Token:
         return Token.minted(self._live("clone"), self._time)
 
     def delayed(self, time: Time) -> Token:
-        """A second token at `time`, which is this token's or later."""
+        """A second token at `time`, which is this token's or later; what is no time is an `InvalidArgument`."""
         output = self._live("delay")
-        self._check_later(output, time)
-        return Token.minted(output, time)
+        return Token.minted(output, self._later(output, time))
 
     def downgrade(self, time: Time) -> None:
-        """Give up all times not at or after `time`, which is this token's or later."""
+        """Give up all times not at or after `time`, which is this token's or later; what is no time is an `InvalidArgument`."""
         output = self._live("downgrade")
-        own = self._time
-        if time == own:
+        own, later = self._time, self._later(output, time)
+        if later == own:
             return
-        self._check_later(output, time)
         record = output.dataflow.record
-        record(output.location, time, 1)
+        record(output.location, later, 1)
         record(output.location, own, -1)
-        self._time = time
+        self._time = later
 
     def drop(self) -> None:
         """Give it up. Once."""
@@ -121,14 +119,11 @@ class Token:
             raise TokenMisuse(f"cannot {what} the token at {self._time}: it was dropped before")
         return output
 
-    def _check_later(self, output: TokenPort, time: Time) -> None:
-        if not output.order.is_time(time):
-            raise TokenMisuse(
-                f"{output.name} has times of {output.order.arity} counters, {time!r} is none of them",
-                hint="A time is a tuple of integers, one for the epoch and one for each loop around the operator.",
-            )
+    def _later(self, output: TokenPort, given: Time) -> Time:
+        time = output.order.as_time(given, output.name)
         if not output.order.less_equal(self._time, time):
             raise TokenMisuse(f"{output.name} cannot move its token from {self._time} back to {time}")
+        return time
 
     def __repr__(self) -> str:
         owner = "dropped" if self._output is None else self._output.name
