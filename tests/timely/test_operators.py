@@ -245,6 +245,46 @@ def test_an_input_in_a_loop_is_told_the_epoch_with_its_counters():
     assert handle.time == (4, 0)
 
 
+@pytest.mark.parametrize("lexicographic", [False, True])
+def test_a_probe_and_a_port_in_a_loop_are_asked_for_times_of_the_loop_only(lexicographic):
+    ports = []
+
+    def build(scope):
+        handle, stream = new_input(scope)
+        loop = scope.loop(lexicographic=lexicographic)
+        entered = loop.enter(stream)
+
+        def construct(token, context):
+            token.drop()
+            return lambda port, output: ports.append(port)
+
+        unary_frontier(entered, Pipeline(), construct)
+        return handle, probe(stream), probe(entered)
+
+    worker = Worker(0, 1, ThreadFabric(1))
+    handle, outside, inside = worker.dataflow(build).result
+    handle.advance_to(3)
+    worker.step()
+    for ask in (inside.less_than, inside.less_equal, ports[0].may_receive):
+        for wrong in (3, (3,), (3, 0, 0), (3.0, 0), ("x", 0)):
+            with pytest.raises(InvalidArgument, match=r"has times of 2 counters, and .* is none of them"):
+                ask(wrong)
+    assert inside.less_equal((3, 0)) and not inside.less_than((np.int64(3), 0)) and inside.less_than((3, 1))
+    assert ports[0].may_receive((3, 0)) and not ports[0].may_receive((2, 9))
+    for epoch in (3, (3,), np.int64(3), (np.int64(3),)):
+        assert outside.less_equal(epoch) and not outside.less_than(epoch)
+    for ask in (outside.less_than, outside.less_equal):
+        for wrong in ((3, 0), 3.5, "3"):
+            with pytest.raises(
+                InvalidArgument, match=r"the probe has times of 1 counters, and .* is none of"
+            ):
+                ask(wrong)
+    handle.close()
+    worker.step_while(lambda: bool(worker.dataflows))
+    with pytest.raises(InvalidArgument, match="2 counters"):
+        inside.less_than(3)
+
+
 def test_a_feedback_that_goes_back_is_refused():
     worker = Worker(0, 1, ThreadFabric(1))
     with pytest.raises(InvalidArgument, match="step of a feedback is -1, but must be at least 0"):

@@ -182,9 +182,10 @@ class InputPort:
         return self.operator.dataflow.tracker.frontier(self.location)
 
     def may_receive(self, time: Time) -> bool:
-        """Whether a message at `time` or earlier may still come."""
+        """Whether a message at `time` or earlier may still come; what is no time of this input is an `InvalidArgument`."""
         less_equal = self.order.less_equal
-        return any(less_equal(front, time) for front in self.frontier())
+        bound = self.order.as_time(time, self.name)
+        return any(less_equal(front, bound) for front in self.frontier())
 
     def arrive(self, time: Time, payload: Any) -> None:
         """Put a message in the queue; called by channels."""

@@ -112,13 +112,26 @@ class Probe:
         return self._tracker().frontier(self._location)
 
     def less_than(self, time: Time | int) -> bool:
-        """Whether something strictly before `time` may still appear."""
-        bound = (time,) if isinstance(time, int) else time
+        """Whether something strictly before `time` may still appear; see `less_equal` for what a time is."""
+        bound = _as_time(time, self._order, "the probe")
         return any(self._order.less_than(front, bound) for front in self.frontier())
 
     def less_equal(self, time: Time | int) -> bool:
-        """Whether something at `time` or before may still appear."""
-        bound = (time,) if isinstance(time, int) else time
+        """Whether something at `time` or before may still appear.
+
+        Parameters
+        ----------
+        time : tuple of int, or int
+            With one integer for each counter of the scope. Outside of loops the epoch may be given alone, as to an input. Inside
+            of one it may not: where counters count for themselves, iterations of an earlier epoch are not before ``(epoch, 0)``.
+            Probe the stream behind the loop to know that an epoch is over.
+
+        Raises
+        ------
+        InvalidArgument
+            When `time` is none of the scope.
+        """
+        bound = _as_time(time, self._order, "the probe")
         return any(self._order.less_equal(front, bound) for front in self.frontier())
 
     def is_done(self) -> bool:
