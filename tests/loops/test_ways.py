@@ -302,15 +302,22 @@ def test_what_was_stopped_names_ways_only_where_they_make_the_value():
         branch.release()
 
 
-def test_a_fixed_point_without_a_way_is_a_fault_of_ours_and_no_answer(monkeypatch):
+def test_a_fixed_point_without_a_way_is_a_fault_of_ours_or_of_the_program_and_no_answer(monkeypatch):
     with Master(workers=1) as master:
         loop = master.start(ShortestPaths(source=0), "ways", 64)
         loop.admit(inserted([0], [1], [2.0]), "stream", 1)
         branch = loop.fork(reads_ways=True)
         assert branch.wait(TIMEOUT_S)
         monkeypatch.setattr(ShortestPaths, "offer", staticmethod(lambda value, weight: value + weight + 1.0))
-        with pytest.raises(InternalError, match="no way by which it came"):
+        with pytest.raises(InternalError, match="no way by which it came") as caught:
             branch.ways([1])
+        for said in (
+            "ShortestPaths is a program of yours",
+            "`offer`",
+            "docs/extending.md",
+            "a bug in tornado-loops",
+        ):
+            assert said in str(caught.value)
 
 
 def test_ways_of_more_vertices_than_may_be_in_all_are_refused_with_the_limit(monkeypatch):

@@ -133,7 +133,7 @@ def find_ways(
     Raises
     ------
     InternalError
-        When a way is broken although they are.
+        When a way is broken although they are, by a bug of ours or by a program that breaks its laws.
     InvalidArgument
         When the ways have more than `MOST_VERTICES` vertices in all.
     """
@@ -160,7 +160,13 @@ def find_ways(
                 hint="Ask for fewer of them at once.",
             )
         if is_reached and is_exact and not places:
-            raise InternalError(f"vertex {vertex} has the value {values[place]} and no way by which it came")
+            raise InternalError(
+                f"vertex {vertex} has the value {values[place]} and no way by which it came",
+                # Offers were made in compiled code, and are made in Python here: nobody can tell from outside which is at fault.
+                hint=f"Where {type(program).__name__} is a program of yours, its `offer` or `better` may break a law, or compute "
+                "something else once compiled: docs/extending.md has the laws. Otherwise this is a bug in tornado-loops: please "
+                "report it with this message.",
+            )
         ways[vertex] = Way(
             values[place].item(),
             is_reached,
