@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...value_types import gaps
+from .bound import is_known
 from .bundle import Instruction, Phase, Report, Trial
 from .norms import Norm
 
@@ -44,6 +45,9 @@ _DRIFT_SHARE = 0.25  # of the tolerance, that sums may have drifted before they 
 _CLOSER = 2.0  # how many times smaller than the last bound one is to be at least, to try again
 _USELESS_SHARE = 0.5  # of a bound, that rounding may be before sums are made anew for its sake alone
 _FIRST_TRIAL = 32  # sweeps
+_MOST_LOST = (
+    64  # sweeps of sums that are too large, as those that had a weight of 1e24 may be for some, or too small
+)
 _AT_REST = 4e-15  # of the greatest value, that announcing moves where all that is left is rounding
 _CANDIDATES = (Trial.MOVED, Trial.VALUES, Trial.EVEN)  # what a proof is tried with
 _MOST_MEANS = (
@@ -154,7 +158,7 @@ class Coordinator:
         self._last_change = change
         self._sweeps += 1
         self._goal = self._wanted(mass)
-        if predicted <= norm.allowed(self._careful * self._goal, self._factor, mass):
+        if predicted <= norm.allowed(self._careful * self._goal, self._factor, mass) or self._is_lost(mass):
             return self._settle()
         if self._is_watched:
             self._wants_trial = True
@@ -169,6 +173,10 @@ class Coordinator:
         self._is_watched = norm.may_diverge and self._sweeps >= self._next_trial
         trial = Trial.WATCH if self._is_watched else Trial.NONE
         return Instruction(Phase.AIM, self._attempt, self._base, trial=trial)
+
+    def _is_lost(self, mass: float) -> bool:
+        """Whether sums have no room, and did not find any in so many sweeps."""
+        return self._norm.is_normalised and self._sweeps > _MOST_LOST and not is_known(mass, self._factor)
 
     def _judge(self) -> Instruction:
         """All parts are settled: finish, or begin another attempt."""
@@ -195,7 +203,7 @@ class Coordinator:
         is_at_rest = self._is_at_rest(reports)
         # Of sums that have drifted more than roundings are left, and new ones may be had; `is_stuck` ends that.
         is_over = is_at_rest and (self._tried_at_rest or (math.isfinite(found) and not has_drifted))
-        is_over = is_over or self._is_diverged or not self._iterates
+        is_over = is_over or self._is_diverged or not self._iterates or self._is_lost(mass)
         if is_converged or is_ordered or self._ends or is_stuck or is_over:
             self._phase = Phase.FINISH
             return Instruction(

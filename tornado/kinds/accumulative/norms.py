@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .bound import bound_of, is_known, relative_bound_of
+from .bound import bound_of, relative_bound_of
 from .bundle import Report
 
 # Below these an answer would mostly be rounding. What is left to do counts 1 / (1 - d) times in a bound of L1.
@@ -119,8 +119,8 @@ class _L1:
         return math.fsum(numbers)
 
     def allowed(self, tolerance: float, factor: float, mass: float) -> float:
-        """See `Norm`; where nothing can be known, whatever they are."""
-        return tolerance * (1.0 - factor) * mass if is_known(mass, factor) else math.inf
+        """See `Norm`."""
+        return tolerance * (1.0 - factor) * mass
 
     def theta(self, allowed: float, degrees: int) -> float:
         """See `Norm`: twice that, times all degrees, is the most that the residuals come to; a part is for what is neglected."""
