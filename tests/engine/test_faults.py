@@ -550,3 +550,15 @@ def test_a_fork_server_that_hangs_is_replaced_with_its_workers(compiled_paths):
         # Another server imports everything first, as the first one did.
         breakage.exact_again("fork server stopped", recovered_within_s=RECOVERED_WITHIN_S + 2 * started_s)
         assert not any(runs(pid) for pid in (server.pid, first, second))
+
+
+def test_a_driver_of_spark_that_has_ended_is_said():
+    spark = pytest.importorskip("tornado.engine.spark")
+
+    class Ended:
+        def setJobGroup(self, *_, **__):  # noqa: N802  as Spark calls it
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    job = spark._Job(Ended(), "tornado.loops.remote_worker", [], "group")
+    job.run()
+    assert "the JVM of the driver) has ended" in job.outcome

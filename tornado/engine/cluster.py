@@ -273,9 +273,9 @@ class ClusterEngine:
             _STARTING_S,
         )
         if len(self._hellos) < self.workers:
+            why = self._launcher.ended() or f"the others did not come within {_STARTING_S:.0f} s"
             raise WorkerLost(
-                f"{len(self._hellos)} of {self.workers} workers started within {_STARTING_S:.0f} s: "
-                f"{self._launcher.ended() or 'the others did not come'}",
+                f"{len(self._hellos)} of {self.workers} workers started: {why}",
                 hint="What they wrote to standard error says why.",
             )
         hellos = [self._hellos[index] for index in range(self.workers)]

@@ -154,6 +154,8 @@ class _Job(threading.Thread):
             # Inside the thread, whose jobs these properties are for.
             context.setJobGroup(self.group, "loop workers", interruptOnCancel=True)
             context.parallelize(range(count), count).barrier().mapPartitions(work).collect()
+        except ConnectionRefusedError:
+            self.outcome = "Spark's own process (the JVM of the driver) has ended, and it starts once a process: start this one again"
         except Exception as error:  # noqa: BLE001  py4j's many kinds
             self.outcome = f"the Spark stage of the workers ended: {_first_line(error)}"
         else:
