@@ -184,7 +184,7 @@ class AsyncLoop(KnownLoop[AsyncConnection]):
         try:
             return await asked.result(table=table, progress=progress)
         except asyncio.CancelledError:
-            await asyncio.shield(asked.cancel())
+            await asyncio.shield(self._connection.run(self._operations.give_up(asked.id)))
             raise
 
     async def ask(self, vertices: Iterable[int | str] | None = None, **more: Any) -> AsyncQuery:

@@ -9,7 +9,8 @@ import json
 import re
 import reprlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -34,6 +35,8 @@ _LOOK_S = 0.25
 _WAIT_S = 10.0
 _STARTED_S = 75.0  # a program that was never compiled takes its time
 _RESCALED_S = 610.0  # a snapshot is stored and loaded
+GIVING_UP_S = 2.0
+"""How long whoever gives a question up waits for the service to take note of that."""
 
 Show = Callable[[Document], None]
 """Is told how a query stands, again and again."""
@@ -213,7 +216,13 @@ class Operations:
 
     def cancel(self, identifier: str) -> Steps[Document]:
         """Cancel a query, or free what one that has ended holds."""
-        return (yield from self.document(Call("DELETE", f"/v1/queries/{quoted(identifier)}")))
+        return (yield from self.document(_deleted_query(identifier)))
+
+    def give_up(self, identifier: str) -> Steps[None]:
+        """Cancel a query for a caller who is leaving: tried once and soon over, and no failure of it is worth telling."""
+        call = replace(_deleted_query(identifier), timeout_s=GIVING_UP_S)
+        with suppress(ServiceError):
+            yield from made(call, patience_s=0.0)
 
     def adopt(self, identifier: str) -> Steps[Document]:
         """Have a loop go on from what a query has found; return the certificate of that."""
@@ -332,6 +341,10 @@ def quoted(name: str) -> str:
             hint="streams(), loops() and queries() list them.",
         )
     return found
+
+
+def _deleted_query(identifier: str) -> Call:
+    return Call("DELETE", f"/v1/queries/{quoted(identifier)}")
 
 
 def _posted(path: str, body: Any, *, again: Again = Again.ALWAYS, **more: Any) -> Call:

@@ -279,7 +279,7 @@ class ServiceLoop(KnownLoop[Connection]):
             return asked.result(table=table, progress=progress)
         except KeyboardInterrupt:
             # The answer has no reader any more: what the service computes for it can be freed.
-            asked.cancel()
+            self._connection.run(self._operations.give_up(asked.id))
             raise
 
     def ask(self, vertices: Iterable[int | str] | None = None, **more: Any) -> ServiceQuery:

@@ -361,7 +361,7 @@ def _failed_handshake(error: BaseException) -> ssl.SSLError | None:
 
 
 def _timeout(call: Call) -> httpx.Timeout:
-    return httpx.Timeout(call.timeout_s, connect=CONNECT_S)
+    return httpx.Timeout(call.timeout_s, connect=min(call.timeout_s, CONNECT_S))
 
 
 def _unending(call: Call) -> httpx.Timeout:

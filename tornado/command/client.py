@@ -110,6 +110,10 @@ class ServiceClient:
         """Cancel a query and free what it holds."""
         self._run(self._operations.cancel(identifier))
 
+    def give_up(self, identifier: str) -> None:
+        """Cancel a query as one leaves: tried once and soon over, and no failure of it is told."""
+        self._run(self._operations.give_up(identifier))
+
     def report(self) -> bytes:
         """Return how the service stands, as one HTML document."""
         return self._run(self._operations.report())

@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -17,7 +17,7 @@ from rich.status import Status
 
 from ..certificate import has_no_answer
 from ..client.steps import Document
-from ..errors import ConnectionLost, InvalidArgument, PeerError, TornadoError, UnknownLoop, UnknownVertex
+from ..errors import ConnectionLost, InvalidArgument, PeerError, UnknownLoop, UnknownVertex
 from .client import ServiceClient
 from .listing import json_option, token_option, url_option
 from .paths_text import print_paths
@@ -217,8 +217,7 @@ def _ask(client: ServiceClient, question: Document, read: TableToRead, *, follow
     except KeyboardInterrupt:
         # The answer has no reader any more: what the service computes for it can be freed.
         if identifier is not None:
-            with suppress(TornadoError):  # it may be away, which is not what was asked for
-                client.cancel(identifier)
+            client.give_up(identifier)
         raise
     state = answer.get("state", "converged")
     if state not in _EXIT_CODES:
