@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
 from typing import Any, Self
@@ -12,13 +13,17 @@ import pyarrow as pa
 from .answers import ServiceAnswer
 from .changes import Change, ChangeCollector
 from .columns import edges_table, points_table, vertices_table
+from .errors import ServiceError
 from .handles import KnownLoop, KnownQuery, KnownService, KnownStream, listing, start_document
 from .neighbourhood import Neighbourhood
-from .operations import DONE, Batch, PushOutcome, events_of_loop, events_of_query
+from .operations import DONE, GIVING_UP_S, Batch, Operations, PushOutcome, events_of_loop, events_of_query
 from .progress import ProgressBar
 from .questions import question
 from .steps import Document
 from .transport import AsyncConnection, ServiceAddress
+
+# How long a question whose asker has left may be under way: a service that is busy takes some seconds to take it.
+_ASKED_S = 10.0
 
 
 def connect_async(
@@ -180,11 +185,15 @@ class AsyncLoop(KnownLoop[AsyncConnection]):
         **more: Any,
     ) -> ServiceAnswer:
         """Ask, wait, and return the answer; takes what `ServiceLoop.query` takes. Where it is cancelled, so is the query."""
-        asked = await self.ask(vertices, **more)
+        # A question that is cut off on its way may be taken by the service all the same, and nobody would know its id.
+        asking = asyncio.create_task(self.ask(vertices, **more))
         try:
-            return await asked.result(table=table, progress=progress)
+            await asyncio.wait([asking])
+            return await asking.result().result(table=table, progress=progress)
         except asyncio.CancelledError:
-            await asyncio.shield(self._connection.run(self._operations.give_up(asked.id)))
+            # In a task, which goes on where the service takes longer, or this one is cancelled once more.
+            giving_up = asyncio.create_task(_given_up(asking, self._connection, self._operations))
+            await asyncio.wait([giving_up], timeout=GIVING_UP_S)
             raise
 
     async def ask(self, vertices: Iterable[int | str] | None = None, **more: Any) -> AsyncQuery:
@@ -268,3 +277,14 @@ class AsyncQuery(KnownQuery[AsyncConnection]):
     async def cancel(self) -> None:
         """Cancel it, or free what it holds where it has ended."""
         await self._connection.run(self._operations.cancel(self.id))
+
+
+async def _given_up(
+    asking: asyncio.Task[AsyncQuery], connection: AsyncConnection, operations: Operations
+) -> None:
+    """Cancel the query that a task asks, where it becomes known in time; that task ends here."""
+    # What httpx has for a service that was closed meanwhile is a RuntimeError.
+    with contextlib.suppress(TimeoutError, ServiceError, RuntimeError):
+        async with asyncio.timeout(_ASKED_S):
+            query = await asking
+        await connection.run(operations.give_up(query.id))
