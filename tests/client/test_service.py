@@ -14,6 +14,7 @@ import pytest
 from scipy import sparse
 
 import tornado
+from apps.connected_components import ConnectedComponents
 from tests.client.conftest import ROADS, blobs
 from tornado.client import (
     Batch,
@@ -321,6 +322,23 @@ def test_follow_tells_everything_first_and_then_what_changes(service, own_stream
     assert [one["kind"] for one in told.events] == ["split"]
     assert told.version > first.version
     changes.close()
+
+
+def test_who_follows_is_told_a_label_as_it_is_called_and_an_infinity_as_a_number(running, service):
+    named = running.session.stream("named", ids="string")
+    named.start(ConnectedComponents(), "named-groups")
+    service.stream("named").start("widest_path", name="named-widths", source="Infinity")
+    named.insert(["Infinity", "x"], ["b", "y"], [4.0, 1.0])
+    told = {}
+    for loop in ("named-groups", "named-widths"):
+        changes = service.loop(loop).follow()
+        told[loop] = next(changes).values
+        changes.close()
+        assert told[loop] == service.loop(loop).query().values
+    assert told == {
+        "named-groups": {"Infinity": "Infinity", "b": "Infinity", "x": "x", "y": "x"},
+        "named-widths": {"Infinity": float("inf"), "b": 4.0, "x": None, "y": None},
+    }
 
 
 @pytest.fixture

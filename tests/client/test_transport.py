@@ -75,9 +75,14 @@ def test_https_to_a_service_without_a_certificate_says_that_it_speaks_no_tls(run
 
 
 class Hanging(http.server.BaseHTTPRequestHandler):
-    """Begins to answer, and hangs when it has told an event."""
+    """Says that it has a loop, begins to answer who follows it, and hangs when it has told an event."""
 
     def do_GET(self):
+        if not self.path.endswith("/events"):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"name": "roads"}')
+            return
         self.server.asked += 1
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")

@@ -11,7 +11,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from .answers import ServiceAnswer
-from .changes import Change, ChangeCollector
+from .changes import Change, ChangeCollector, has_numbers
 from .columns import edges_table, points_table, vertices_table
 from .errors import ServiceError
 from .handles import KnownLoop, KnownQuery, KnownService, KnownStream, listing, start_document
@@ -224,7 +224,9 @@ class AsyncLoop(KnownLoop[AsyncConnection]):
         self, *, moved_by: float | None = None, interval_s: float | None = None
     ) -> AsyncIterator[Change]:
         """Yield what changes from one exact answer to the next."""
-        changes, patience_s = ChangeCollector(moved_by=moved_by), self._operations.patience_s
+        are_numbers = has_numbers(await self.describe())
+        changes = ChangeCollector(moved_by=moved_by, are_numbers=are_numbers)
+        patience_s = self._operations.patience_s
         call = events_of_loop(self.name, moved_by=moved_by, interval_s=interval_s)
         async for event in self._connection.unending_events(call, patience_s, changes.begin_anew):
             change = changes.feed(event)

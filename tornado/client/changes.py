@@ -49,10 +49,13 @@ class ChangeCollector:
     ----------
     moved_by : float, optional
         A number is news only when it has moved by more than that.
+    are_numbers : bool
+        Whether the values are; else they are labels, of which one may be called as an infinity is.
     """
 
-    def __init__(self, *, moved_by: float | None = None) -> None:
+    def __init__(self, *, moved_by: float | None = None, are_numbers: bool = True) -> None:
         self._moved_by = 0.0 if moved_by is None else moved_by
+        self._are_numbers = are_numbers
         self._version: int | None = None
         self._told_values: dict[int | str, Any] = {}
         self._told_groups: dict[int | str, Any] = {}
@@ -74,7 +77,7 @@ class ChangeCollector:
         """
         data = event.data
         if event.name == "values":
-            self._values |= {row["vertex"]: _number(row["value"]) for row in data["values"]}
+            self._values |= {row["vertex"]: self._value(row["value"]) for row in data["values"]}
         elif event.name == "groups":
             self._groups |= {row["vertex"]: row["group"] for row in data["groups"]}
         elif event.name in {"split", "merge"}:
@@ -88,6 +91,10 @@ class ChangeCollector:
         elif event.name == "answer":
             return self._answered(data)
         return None
+
+    def _value(self, value: Any) -> Any:
+        # JSON has no number for an infinity.
+        return float(value) if self._are_numbers and value in ("Infinity", "-Infinity") else value
 
     def _answered(self, data: Document) -> Change | None:
         values, groups, before = self._values, self._groups, self._version
@@ -109,6 +116,23 @@ class ChangeCollector:
         self._events: list[Document] = []
 
 
+def has_numbers(loop: Document) -> bool:
+    """Return whether the values that a loop is followed for are numbers, by what it says of its tables.
+
+    Examples
+    --------
+    >>> has_numbers({"followed_tables": [{"name": "values", "columns": [{"name": "value", "type": "string"}]}]})
+    False
+    """
+    types = [
+        column["type"]
+        for table in loop.get("followed_tables", ())
+        for column in table["columns"]
+        if (table["name"], column["name"]) == ("values", "value")
+    ]
+    return "string" not in types
+
+
 def _news(
     told: Mapping[int | str, Any], found: dict[int | str, Any], moved_by: float
 ) -> dict[int | str, Any]:
@@ -127,7 +151,3 @@ def _has_moved(before: Any, after: Any, moved_by: float) -> bool:
     if isinstance(before, int | float) and isinstance(after, int | float):
         return before != after and abs(after - before) > moved_by
     return bool(before != after)
-
-
-def _number(value: Any) -> Any:
-    return float(value) if value in ("Infinity", "-Infinity") else value

@@ -9,7 +9,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from .answers import ServiceAnswer
-from .changes import Change, ChangeCollector
+from .changes import Change, ChangeCollector, has_numbers
 from .columns import edges_table, points_table, vertices_table
 from .handles import KnownLoop, KnownQuery, KnownService, KnownStream, listing, start_document
 from .neighbourhood import Neighbourhood
@@ -323,7 +323,9 @@ class ServiceLoop(KnownLoop[Connection]):
         Unreachable
             It went away, and did not come back within the patience.
         """
-        changes, patience_s = ChangeCollector(moved_by=moved_by), self._operations.patience_s
+        are_numbers = has_numbers(self.describe())
+        changes = ChangeCollector(moved_by=moved_by, are_numbers=are_numbers)
+        patience_s = self._operations.patience_s
         call = events_of_loop(self.name, moved_by=moved_by, interval_s=interval_s)
         for event in self._connection.unending_events(call, patience_s, changes.begin_anew):
             change = changes.feed(event)
