@@ -149,7 +149,7 @@ def test_each_checkpoint_is_followed_by_what_changed(paths, table, keep):
         (ConnectedComponents(), {"Bern": "a\ufffdb", "Rome": "a\ufffdb"}),
     ],
 )
-def test_a_name_that_is_no_text_for_the_server_has_no_row_and_holds_up_no_other(
+def test_a_name_that_is_no_text_for_the_server_or_too_long_for_its_index_has_no_row_and_holds_up_no_other(
     session, table, program, expected
 ):
     handle = session.start(program, "towns", ids="string")
@@ -159,6 +159,7 @@ def test_a_name_that_is_no_text_for_the_server_has_no_row_and_holds_up_no_other(
     kept.start()
     kept.settle(60)
     handle.insert(["Bern", "Bern"], ["Rome", "c\0"])
+    handle.insert(["Bern"], ["ü" * 1301])
     handle.checkpoint()
     kept.settle(60)
     kept.close()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.postgres_server import PASSWORD
 from tests.promised import within
-from tornado.errors import InvalidArgument, StoreCorrupt, StoreFull, StoreLocked, StoreUnreachable
+from tornado.errors import InvalidArgument, StoreCorrupt, StoreError, StoreFull, StoreLocked, StoreUnreachable
 from tornado.loops.admission_log import AdmissionLog, LogEntry
 from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store, postgres
@@ -261,6 +261,28 @@ def test_a_disk_that_is_full_leaves_what_was_stored(postgres_server, postgres_ur
         postgres_server.execute("DROP TRIGGER full_disk ON tornado_loops.entries", name)
         assert (store.versions("a"), store.read("a", b"k", 2)) == ([1], b"one")
         store.write("a", 2, {b"k": b"two"})
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SET LOCAL statement_timeout = '1ms'; SELECT pg_sleep(600)", "statement timeout"),
+        (f"SELECT concat({', '.join('1' * 101)})", "cannot pass more than 100 arguments"),
+    ],
+)
+def test_what_the_server_refuses_is_no_connection_that_was_lost(postgres_url, statement, said):
+    with open_store(postgres_url) as store:
+        tries = []
+
+        def ask(cursor):
+            tries.append(statement)
+            cursor.execute(statement)
+
+        with pytest.raises(StoreError, match=said) as raised:
+            store._database.read(ask, "ask")
+        assert not isinstance(raised.value, StoreUnreachable)
+        assert len(tries) == 1
+        store.write("a", 1, {b"k": b"one"})
 
 
 def test_a_key_that_ended_takes_no_row_once_its_versions_are_forgotten(postgres_server, postgres_url):

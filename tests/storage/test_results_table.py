@@ -1,5 +1,7 @@
 """A table of results in a real PostgreSQL: what is there is one answer, whatever was there before and whatever broke off."""
 
+import random
+import string
 import threading
 import time
 from dataclasses import replace
@@ -14,7 +16,7 @@ from tests.postgres_server import PASSWORD
 from tests.promised import within
 from tornado.errors import InvalidArgument, StoreError, StoreLocked, StoreUnreachable
 from tornado.storage import postgres_results
-from tornado.storage.postgres_results import AnsweredSnapshot, PostgresResults, ResultsAddress
+from tornado.storage.postgres_results import AnsweredSnapshot, PostgresResults, ResultsAddress, has_row
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SOON_S = 6.0
@@ -374,6 +376,26 @@ def test_a_thousand_changes_of_a_million_rows_are_there_in_a_tenth_of_a_second(p
         (count, pytest.approx(values.sum()))
     ]
     assert np.median(times_s) < within(0.1)
+
+
+def name_of(size_bytes):
+    """A name that does not compress: the server would have room for more of others."""
+    letters = string.ascii_letters + string.digits
+    return "".join(random.Random(7).choices(letters, k=size_bytes))
+
+
+def test_the_longest_name_that_has_a_row_has_room_in_the_index_and_a_longer_one_is_no_lost_connection(
+    postgres_url,
+):
+    table = results(postgres_url, vertex_type="string")
+    longest = name_of(postgres_results._LONGEST_VERTEX_BYTES)
+    assert has_row(longest)
+    table.renew([f"{longest},1.0\n".encode()], [], snapshot())
+    assert rows(postgres_url) == [(longest, 1.0, 1)]
+    with pytest.raises(StoreError, match="exceeds btree") as raised:
+        table.renew([f"{name_of(3000)},1.0\n".encode()], [], snapshot())
+    assert not isinstance(raised.value, StoreUnreachable)
+    table.close()
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ A thread asks the loop as anybody would, finds what changed since the answer tha
 checkpoint's version or a later one, so one that is late serves several checkpoints. Every so often (`COMPARED_S`) all rows are compared by
 the server: what somebody else has changed is put right, and told. So they are when the table is not the one any more that was left.
 A vertex whose name has the character of number zero has no row, as PostgreSQL has no text for it, and a value that is such a name has U+FFFD
-in its place. What goes wrong (the server is away, the loop does not converge in time) is counted, reported once and tried again, with growing
-pauses; the service does not wait for it.
+in its place. Nor has one whose name is too long for the index (`has_row`); as a value such a name is whole. What goes wrong (the server is
+away, the loop does not converge in time) is counted, reported once and tried again, with growing pauses; the service does not wait for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ from ..errors import (
     UnknownLoop,
 )
 from ..loop_views import MainLoopView
-from ..storage.postgres_results import AnsweredSnapshot, ColumnType, PostgresResults, ResultsAddress
+from ..storage.postgres_results import (
+    AnsweredSnapshot,
+    ColumnType,
+    PostgresResults,
+    ResultsAddress,
+    has_row,
+)
 from ..value_types import Ids, Mask, ValueArray, reached_of
 from .answers import WholeAnswer
 from .csv_text import csv_lines
@@ -79,8 +85,8 @@ class AnsweredRows:
         return changed, np.setdiff1d(before.ids, self.ids, assume_unique=True)
 
 
-class _Textless:
-    """The vertices with a name that PostgreSQL has no text for. Names stay what they are, so each is looked at once."""
+class _Rowless:
+    """The vertices with a name that a table can have no row of. Names stay what they are, so each is looked at once."""
 
     def __init__(self) -> None:
         self._looked = 0
@@ -91,7 +97,7 @@ class _Textless:
         if isinstance(codec, StringIds):
             first, self._looked = self._looked, len(codec.interner)
             names = codec.interner.names(np.arange(first, self._looked))
-            self._found += [number for number, name in enumerate(names, first) if "\0" in name]
+            self._found += [number for number, name in enumerate(names, first) if not has_row(name)]
         if not self._found:
             return rows
         stays = ~np.isin(rows.ids, self._found)
@@ -128,7 +134,7 @@ class KeptResults:
         self._clock: Clock = service.clock
         self._on_failure = on_failure or self._say
         self._rows: AnsweredRows | None = None  # that the table has
-        self._textless = _Textless()
+        self._rowless = _Rowless()
         self._changed = Condition()
         self._wanted: int | None = None
         self._version: int | None = None
@@ -266,7 +272,7 @@ class KeptResults:
             if has_no_answer(certificate) or not isinstance(answer, WholeAnswer):
                 raise NotSupported(f"loop {self._loop.name!r} has no exact answer: {dict(certificate)}")
             form = answer.form
-            rows = self._textless.without(AnsweredRows(*answer.arrays()), form.codec)
+            rows = self._rowless.without(AnsweredRows(*answer.arrays()), form.codec)
         finally:
             self._service.discard(query)
         answered_at, answered_at_s = self._clock.now(), self._clock.monotonic()

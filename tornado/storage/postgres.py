@@ -58,6 +58,9 @@ ALTER TABLE entries ALTER COLUMN page SET STORAGE EXTERNAL;
 CREATE UNIQUE INDEX IF NOT EXISTS entries_newest_first ON entries (loop, key, version DESC);
 """
 
+# Refused as often as it is asked for: no room on the disk, a configured limit, a limit of the program, a statement that was cancelled.
+_REFUSED: Final = ("53100", "53400", "54", "57014")
+
 ResultT = TypeVar("ResultT")
 Cursor = psycopg2.extensions.cursor
 
@@ -285,6 +288,7 @@ def require_version(cursor: Cursor, label: str) -> None:
 
 
 ENCODING_HINT: Final = "Use a database that takes every text: createdb -E UTF8 -l C -T template0 NAME."
+_TIMEOUT: Final = "Where a statement_timeout did it, let the user have a longer one, or none."
 _PERMISSION: Final = f"Let the user create a schema and tables, or make the schema {SCHEMA} its own."
 
 
@@ -311,6 +315,8 @@ def meant(error: psycopg2.Error, what: str, label: str, *, permission: str = _PE
             return StoreLocked(told, hint=permission)
         case psycopg2.errors.UntranslatableCharacter():
             return StoreError(told, hint=ENCODING_HINT)
+        case psycopg2.errors.QueryCanceled():
+            return StoreError(told, hint=_TIMEOUT)
     if "password authentication failed" in said or "no password supplied" in said or "pg_hba.conf" in said:
         return StoreLocked(told, hint="Look at the user and the password in the address.")
     if "database" in said and "does not exist" in said:
@@ -370,7 +376,7 @@ def is_loss(error: psycopg2.Error) -> bool:
     if isinstance(error, psycopg2.InterfaceError):
         return True
     lasting = ("password", "pg_hba.conf", "does not exist", "permission denied", "disk")
-    is_refused = any(word in said for word in lasting) or isinstance(error, psycopg2.errors.DiskFull)
+    is_refused = any(word in said for word in lasting) or (error.pgcode or "").startswith(_REFUSED)
     return isinstance(error, psycopg2.OperationalError) and not is_refused
 
 

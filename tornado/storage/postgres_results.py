@@ -33,6 +33,8 @@ KEPT_SNAPSHOTS: Final = 10_000
 ColumnType = Literal["int64", "float64", "string"]
 
 _SNAPSHOTS: Final = "_snapshots"
+# An entry of the index of vertices has 2704 bytes at most, those that go with the text included, and nobody knows what compresses.
+_LONGEST_VERTEX_BYTES: Final = 2600
 _LONGEST_NAME_BYTES: Final = 63  # PostgreSQL cuts off what is longer
 # Temporary tables come before all others of their name: these have one that is longer than that of a table of results may be.
 _CHANGED: Final = Identifier("tornado_loops_rows_that_were_changed_since_the_last_renewal")
@@ -138,6 +140,17 @@ class ResultsAddress:
             )
         address = urlunsplit(parts._replace(path=database))
         return cls(address, table, f"{label_of(address)}/{quoted}")
+
+
+def has_row(vertex: str) -> bool:
+    """Return whether a table can have a row of a vertex of this name: it is a text for PostgreSQL, and its index has room for it.
+
+    Examples
+    --------
+    >>> has_row("Zürich"), has_row("Zürich" + chr(0)), has_row("ü" * 1300), has_row("ü" * 1301)
+    (True, False, True, False)
+    """
+    return "\0" not in vertex and len(vertex.encode()) <= _LONGEST_VERTEX_BYTES
 
 
 class PostgresResults:
