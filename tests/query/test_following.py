@@ -18,9 +18,11 @@ from apps.pagerank import PageRank
 from apps.sssp import ShortestPaths
 from tests.query import naive_groups
 from tests.query.conftest import eventually
-from tornado.errors import InvalidArgument, ResultUnavailable, UnknownLoop
+from tornado.errors import ConnectionLost, InvalidArgument, ResultUnavailable, UnknownLoop
 from tornado.query import events as http_events
 from tornado.query.events import Done
+from tornado.query.lifetime import Lifetime
+from tornado.query.query import Query
 
 AMOUNT = 1e-3
 QUICK_S = 0.05
@@ -145,6 +147,38 @@ def test_a_group_keeps_its_name_when_its_least_vertex_leaves_and_values_do_not(o
     assert {**next(followed).groups}[7] in (1, 2)
     late = answer_of(events(client, "groups", ids="string"))
     assert late[1] == late[0] == dict.fromkeys("123457", "1"), "who begins to follow begins with the labels"
+
+
+@pytest.mark.parametrize("where", [(Lifetime, "wait"), (Query, "wait")], ids=["pausing", "asking"])
+def test_who_follows_a_session_that_is_closed_is_told_at_once(where, compiled_paths, monkeypatch):
+    with tornado.open("memory:", workers=1) as session:
+        loop = session.start(ShortestPaths(source=1), name="roads")
+        loop.insert([1], [2], [1.0])
+        followed = loop.follow(interval_s=3600)
+        if where[0] is Lifetime:
+            assert next(followed).values == {1: 0.0, 2: 1.0}
+        there, closed, real = threading.Event(), threading.Event(), getattr(*where)
+
+        def wait(self, *arguments):
+            there.set()
+            assert where[0] is Lifetime or closed.wait(60)
+            return real(self, *arguments)
+
+        monkeypatch.setattr(*where, wait)
+        told = []
+
+        def follow():
+            with pytest.raises(ConnectionLost, match="closed"):
+                next(followed)
+            told.append("closed")
+
+        following = threading.Thread(target=follow, daemon=True)
+        following.start()
+        assert there.wait(60)
+        session.close()
+        closed.set()
+        following.join(20)
+        assert told
 
 
 def test_names_are_ids_as_they_are_written_outside(serve, events):

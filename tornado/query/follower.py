@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from threading import Condition
 from typing import Any
 
 import pyarrow as pa
 
-from ..clock import wait_until
 from ..errors import InvalidArgument, ResultUnavailable, UnknownLoop
 from .answers import WholeAnswer
 from .following import (
@@ -137,7 +135,10 @@ class Follower:
         ------
         UnknownLoop
             When the loop was removed.
+        ConnectionLost
+            When the service is closed.
         """
+        self._service.lifetime.require()
         if self._service.loop(self._loop.name) is not self._loop:
             raise UnknownLoop(f"loop {self._loop.name!r} was removed, and another one has its name")
         return self._snapshot is None or dict(self._snapshot.offsets) != self._loop.offsets()
@@ -180,19 +181,19 @@ class Follower:
 
     def changes(self, interval_s: float) -> Iterator[Changes]:
         """Iterate over what is new: everything at once, and then by each answer, for as long as the loop runs."""
-        changed, clock = Condition(), self._service.clock
+        lifetime = self._service.lifetime
         while True:
             if self.is_behind():
                 query = self._service.submit(self.request)
                 try:
                     query.wait()
+                    lifetime.require()  # which is why it was cancelled
                     found = self.take(query)
                 finally:
                     self._service.discard(query)
                 if found is not None:
                     yield found
-            with changed:
-                wait_until(clock, changed, lambda: False, clock.monotonic() + interval_s)
+            lifetime.wait(self._service.clock, interval_s)
 
 
 def checked_interval(interval_s: Any) -> float:

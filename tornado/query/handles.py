@@ -479,6 +479,8 @@ class LoopHandle:
             When a number is not allowed, or values are labels, which do not move by anything.
         ResultUnavailable
             From the iterator: when an answer is not exact in time, or there is none.
+        UnknownLoop, ConnectionLost
+            From the iterator: when the loop was removed, or the session closed.
         """
         follower = Follower(self._service, self.name, moved_by=moved_by, deadline_s=deadline_s)
         return follower.changes(checked_interval(interval_s))

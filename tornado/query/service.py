@@ -19,7 +19,6 @@ from typing import Any
 
 from ..certificate import NONE
 from ..errors import (
-    ConnectionLost,
     InvalidArgument,
     NameTaken,
     NotSupported,
@@ -38,6 +37,7 @@ from .extraction import extracted
 from .findings import Findings
 from .ids import IdCodec, IntIds
 from .last_known import LastKnown, Standing
+from .lifetime import Lifetime
 from .order import may_end_with_order, order_of
 from .parameters import check_parameters, parameters_inside
 from .paths import ways_of
@@ -99,7 +99,7 @@ class QueryService:
         self._ended: Counter[str] = Counter()
         self._submitted = 0
         self._refused = 0
-        self._closed = False
+        self.lifetime = Lifetime()
         self.worker_loads: Callable[[], Sequence[int]] = tuple  # as somebody looks at them anyway
         self.workers_said: Callable[[], str | None] = lambda: None  # where their number is chosen
         self._adoptions = Adoptions(self.loop)
@@ -404,14 +404,13 @@ class QueryService:
     @property
     def is_open(self) -> bool:
         """Whether questions are taken."""
-        return not self._closed
+        return not self.lifetime.is_over
 
     def close(self) -> None:
         """Cancel what runs, forget what is kept, and take no more questions. The loops are not ours to close."""
-        with self._lock:
-            if self._closed:
+        with self._lock:  # what is registered before is cancelled, and nothing is after
+            if not self.lifetime.end():
                 return
-            self._closed = True
         for query in self._dispatcher.refuse():
             self.abandon(query)
         self._dispatcher.close()
@@ -564,10 +563,7 @@ class QueryService:
 
     def _register(self, query: Query) -> None:
         with self._lock:
-            if self._closed:
-                raise ConnectionLost(
-                    "the query service is closed", hint="Start the session or the server again."
-                )
+            self.lifetime.require()
             self._queries[query.id] = query
             self._submitted += 1
 
