@@ -65,7 +65,7 @@ class QueryHandle:
 
     def status(self) -> QueryStatus:
         """Take one look; does not wait."""
-        return self._query.status()
+        return self._asked().status()
 
     def result(self, timeout_s: float | None = None) -> QueryResult:
         """Wait for the end and return the values; at a deadline these are the best so far.
@@ -81,9 +81,9 @@ class QueryHandle:
         Exception
             Why the query failed, where it did.
         """
-        if not self._query.wait(timeout_s):
-            raise TimeoutError(f"query {self.id} is {self.state.value} after {timeout_s} s")
         if self._result is None:
+            if not self._asked().wait(timeout_s):
+                raise TimeoutError(f"query {self.id} is {self.state.value} after {timeout_s} s")
             result = result_of(self._query)
             if result.unknown and result.is_empty:
                 raise all_unknown(result.unknown, result.values_are_of)
@@ -206,19 +206,24 @@ class QueryHandle:
 
     def cancel(self) -> bool:
         """Cancel, and free what works for it; return whether it had not ended before."""
-        return self._service.abandon(self._query)
+        return self._service.abandon(self._asked())
 
     def __await__(self) -> Generator[Any, None, QueryResult]:
         return self._finished().__await__()
 
     async def _finished(self) -> QueryResult:
-        done = Done(self._query)
+        done = Done(self._asked())
         try:
             while not await done.wait(LONG_S):
                 pass
         finally:
             done.close()
         return self.result()
+
+    def _asked(self) -> Query:
+        """The query, in the process that it runs in."""
+        self._service.lifetime.require_this_process()
+        return self._query
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}: {self.state.value}>"
@@ -322,6 +327,7 @@ class LoopHandle:
         QueueFull
             When the loop lags for too long; nothing was taken.
         """
+        self._service.lifetime.require_this_process()
         codec = self._served.codec
         if isinstance(codec, StringIds):
             ids = codec.interner.intern(ids)
@@ -358,7 +364,7 @@ class LoopHandle:
     @property
     def validation(self) -> Mapping[str, float | None] | None:
         """What the main loop predicted of points before it learnt from them; see `LoopStatistics.validation`."""
-        found: Mapping[str, float | None] | None = self.loop.statistics().validation
+        found: Mapping[str, float | None] | None = self._running().statistics().validation
         return found
 
     @property
@@ -498,7 +504,7 @@ class LoopHandle:
         NotSupported
             When the loop comes to the exact values by itself, as those of selective programs do.
         """
-        self.loop.adoption.require()
+        self._running().adoption.require()
         branch = self.loop.fork()
         try:
             branch.wait()
@@ -509,17 +515,18 @@ class LoopHandle:
 
     def statistics(self) -> Any:
         """Return the loop's frozen record of counts."""
-        return self.loop.statistics()
+        return self._running().statistics()
 
     def offsets(self) -> dict[str, int]:
         """Return how many records of each source are in."""
-        return self.loop.offsets()
+        return self._running().offsets()
 
     def checkpoint(self) -> int:
         """Write a snapshot to the store and return its version, for `query(at=…)`.
 
         A later start on the same store goes on from it, where the store is durable.
         """
+        self._service.lifetime.require_this_process()
         return self._served.checkpoints_by(self._service.clock).take()
 
     def checkpoints(self) -> CheckpointStatistics | None:
@@ -529,20 +536,28 @@ class LoopHandle:
 
     def snapshots(self) -> list[NamedSnapshot]:
         """Return the stored snapshots, oldest first."""
-        return sorted(map(NamedSnapshot.of, self.loop.snapshots()), key=lambda snapshot: snapshot.version)
+        return sorted(
+            map(NamedSnapshot.of, self._running().snapshots()), key=lambda snapshot: snapshot.version
+        )
 
     def wait_idle(self, timeout_s: float | None = None) -> bool:
         """Wait until everything that was admitted is worked in; return whether it is."""
-        return self.loop.wait_idle(timeout_s)
+        return self._running().wait_idle(timeout_s)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {type(self.program).__name__}>"
 
+    def _running(self) -> MainLoopView:
+        """The loop, in the process that it runs in."""
+        self._service.lifetime.require_this_process()
+        return self.loop
+
     def _push(self, op: int, src: Any, dst: Any, weight: Any, **columns: Unpack[PointArguments]) -> int:
+        declared = self._running().stream.points
         codec = self._served.codec
         draft = Draft(codec.interner) if isinstance(codec, StringIds) else None
         times = columns.pop("times", None)
-        points = points_of(self.loop.stream.points, op, src, dst, weight, draft=draft, **columns)
+        points = points_of(declared, op, src, dst, weight, draft=draft, **columns)
         if points is not None:
             return self._served.intake.insert(INSERT_SOURCE, points, draft=draft)
         if dst is None:

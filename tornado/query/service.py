@@ -290,6 +290,7 @@ class QueryService:
         QueueFull
             When too many wait.
         """
+        self.lifetime.require_this_process()
         try:
             return self._submit(request)
         except TornadoError:

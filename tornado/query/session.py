@@ -96,9 +96,8 @@ class Session:
         self._closing = ExitStack()
         if store is not None:
             self._closing.callback(store.close)
-        self._closing.callback(
-            self._end_checkpoints
-        )  # they may still write; their branches end with the master
+        # They may still write; their branches end with the master.
+        self._closing.callback(self._end_checkpoints)
         self._closing.callback(master.close)
         self._closing.callback(self.service.close)
         self._closing.callback(self._stop_checkpoints)
@@ -180,6 +179,7 @@ class Session:
         NotSupported
             When checkpoints are asked for of a program of a kind of which no snapshots are stored.
         """
+        self.service.lifetime.require()
         if ids not in {"int", "string"} and isinstance(ids, str):
             raise InvalidArgument(f"ids is {ids!r} but must be 'int' or 'string'")
         name = checked_loop_name(loop_name(type(program).__name__) if name is None else name)
@@ -304,6 +304,7 @@ class Session:
         UnknownLoop
             When none has that name.
         """
+        self.service.lifetime.require()
         loop = self.service.loop(name)
         served = self.service.served(loop)
         with self._membership:
@@ -410,6 +411,7 @@ class Session:
         InvalidArgument, UnknownStream, Busy, NotSupported, WorkerLost
             See `Master.rescale`; the loops go on as before.
         """
+        self.service.lifetime.require()
         rescaled: Rescaled = self.master.rescale(stream, workers)
         return rescaled
 
@@ -462,8 +464,9 @@ class Session:
         return server
 
     def close(self) -> None:
-        """Stop the servers, cancel the queries, and close the master and its store; a second call does nothing."""
-        self._closing.close()
+        """Stop the servers, cancel the queries, and close the master and its store; a second call, or one in a forked process, does nothing."""
+        if self.service.lifetime.is_of_this_process:
+            self._closing.close()
 
     def _stop_checkpoints(self) -> None:
         for served in self.service.streams():

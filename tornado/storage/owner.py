@@ -54,6 +54,8 @@ class FolderOwner:
 
     def release(self) -> None:
         """Let the next owner in; the file stays, as removing it could remove the lock of another."""
+        # A process that was forked meanwhile has the same lock, and may live longer.
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         os.close(self._descriptor)
 
     def _claim(self, folder: Path) -> None:
