@@ -16,7 +16,14 @@ import tornado
 from apps.sssp import ShortestPaths
 from tests.query import fake_loops
 from tests.query.conftest import eventually
-from tornado.errors import InvalidArgument, NotSupported, ResultUnavailable, UnknownLoop, UnknownVertex
+from tornado.errors import (
+    ConnectionLost,
+    InvalidArgument,
+    NotSupported,
+    ResultUnavailable,
+    UnknownLoop,
+    UnknownVertex,
+)
 from tornado.query.query import QueryState
 from tornado.query.session import Session
 
@@ -277,6 +284,32 @@ def test_a_session_serves_http_until_it_closes(master):
         assert body["result"]["values"] == [{"vertex": 2, "value": 1.5}]
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{url}/healthz")
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_a_session_that_is_closed_refuses_all_that_it_would_do(engine, compiled_paths):
+    session = tornado.open("memory:", workers=1, engine=engine)
+    paths = session.start(ShortestPaths(source=1), "paths")
+    paths.insert([1], [2])
+    stream = session.stream("paths")
+    session.close()
+    session.close()
+    for call in (
+        paths.read,
+        paths.query,
+        paths.statistics,
+        paths.loop.statistics,
+        lambda: paths.insert([2], [3]),
+        lambda: session.start(ShortestPaths(source=2), "others"),
+        lambda: stream.start(ShortestPaths(source=2), "others"),
+        lambda: session.stream("queries"),
+        session.serve,
+        session.__enter__,
+        lambda: session.remove("paths"),
+        lambda: session.rescale("paths", 2),
+    ):
+        with pytest.raises(ConnectionLost, match="closed"):
+            call()
 
 
 @pytest.fixture

@@ -133,6 +133,8 @@ class Parts:
             When that takes very long.
         TornadoError, RuntimeError
             When the loop has failed.
+        ConnectionLost
+            When it has ended with its session.
         """
         if not self._stream.is_whole:
             is_there = self._engine.wait_for(
@@ -146,6 +148,7 @@ class Parts:
         found = self.installed()
         if len(found) < len(self):
             self.raise_failure()  # it was removed
+            self._stream.require_open()
         return found
 
     def asked(self, ask: Callable[[Sequence[MainPartView]], Asked]) -> Asked:
@@ -155,6 +158,7 @@ class Parts:
                 return ask(self.views())
             except WorkerLost:
                 self.raise_failure()
+                self._stream.require_open()  # else nobody takes their place
         return ask(self.views())
 
     def holders(self) -> list[list[Holder]]:

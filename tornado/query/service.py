@@ -289,8 +289,10 @@ class QueryService:
             When the question cannot be answered.
         QueueFull
             When too many wait.
+        ConnectionLost
+            When the service is closed.
         """
-        self.lifetime.require_this_process()
+        self.lifetime.require()
         try:
             return self._submit(request)
         except TornadoError:

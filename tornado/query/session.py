@@ -96,8 +96,7 @@ class Session:
         self._closing = ExitStack()
         if store is not None:
             self._closing.callback(store.close)
-        # They may still write; their branches end with the master.
-        self._closing.callback(self._end_checkpoints)
+        self._closing.callback(self._end_checkpoints)  # may write until their branches end
         self._closing.callback(master.close)
         self._closing.callback(self.service.close)
         self._closing.callback(self._stop_checkpoints)
@@ -280,6 +279,7 @@ class Session:
         >>> with tornado.open(workers=1) as session:
         ...     stream = session.stream("points", schema=tornado.Points(features=2))
         """
+        self.service.lifetime.require()
         begin = partial(
             self.start,
             ids=ids,
@@ -455,6 +455,7 @@ class Session:
         from .http import HttpServer
         from .token_file import TokenFile
 
+        self.service.lifetime.require()
         if isinstance(tokens, str | Path):
             tokens = TokenFile.of(tokens)
         server = HttpServer(
@@ -479,6 +480,7 @@ class Session:
                 served.checkpoints.join()
 
     def __enter__(self) -> Self:
+        self.service.lifetime.require()
         return self
 
     def __exit__(self, *_: object) -> None:
