@@ -15,6 +15,7 @@ from tornado.loops.admission_log import AdmissionLog, LogEntry
 from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store, postgres
 from tornado.storage.postgres import label_of
+from tornado.storage.postgres_results import PostgresResults, ResultsAddress
 
 SOON_S = 5.0
 
@@ -45,6 +46,19 @@ def test_what_cannot_be_opened_says_why(postgres_server, postgres_url):
         postgres_server.execute("DROP ROLE guest")
     for wrong in ("postgresql://", "postgresql://ann@host/", "postgresql://ann:wr0ng@host:port/loops"):
         refused(InvalidArgument, wrong)
+
+
+def test_a_database_that_can_only_be_read_says_so(postgres_server, postgres_url):
+    name = postgres_url.rpartition("/")[2]
+    postgres_server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    told = refused(StoreLocked, postgres_url)
+    assert "in a read-only transaction" in told
+    assert "Name the primary server" in told
+    table = PostgresResults(
+        ResultsAddress.of(f"{postgres_url}/paths"), vertex_type="int64", value_type="float64"
+    )
+    with pytest.raises(StoreLocked, match="Name the primary server"):
+        table.open()
 
 
 def test_a_store_has_one_owner_and_a_label_without_its_password(postgres_url):

@@ -288,6 +288,7 @@ def require_version(cursor: Cursor, label: str) -> None:
 
 
 ENCODING_HINT: Final = "Use a database that takes every text: createdb -E UTF8 -l C -T template0 NAME."
+_READ_ONLY: Final = "Name the primary server where this is a standby, or let the user write: default_transaction_read_only = off."
 _TIMEOUT: Final = "Where a statement_timeout did it, let the user have a longer one, or none."
 _PERMISSION: Final = f"Let the user create a schema and tables, or make the schema {SCHEMA} its own."
 
@@ -311,8 +312,10 @@ def meant(error: psycopg2.Error, what: str, label: str, *, permission: str = _PE
     match error:
         case psycopg2.errors.DiskFull() | psycopg2.errors.OutOfMemory():
             return StoreFull(told)
-        case psycopg2.errors.InsufficientPrivilege() | psycopg2.errors.ReadOnlySqlTransaction():
+        case psycopg2.errors.InsufficientPrivilege():
             return StoreLocked(told, hint=permission)
+        case psycopg2.errors.ReadOnlySqlTransaction():
+            return StoreLocked(told, hint=_READ_ONLY)
         case psycopg2.errors.UntranslatableCharacter():
             return StoreError(told, hint=ENCODING_HINT)
         case psycopg2.errors.QueryCanceled():
