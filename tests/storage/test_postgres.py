@@ -16,6 +16,7 @@ from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store, postgres
 from tornado.storage.postgres import label_of
 from tornado.storage.postgres_results import PostgresResults, ResultsAddress
+from tornado.storage.postgres_store import put_entries
 
 SOON_S = 5.0
 
@@ -297,6 +298,22 @@ def test_what_the_server_refuses_is_no_connection_that_was_lost(postgres_url, st
         assert not isinstance(raised.value, StoreUnreachable)
         assert len(tries) == 1
         store.write("a", 1, {b"k": b"one"})
+
+
+def test_what_goes_wrong_as_pages_are_made_is_told_as_it_is_and_once(postgres_url):
+    tries = []
+
+    def pages():
+        tries.append("begun")
+        yield b"k", 1, b"one"
+        raise StoreCorrupt("a page is not what was written")
+
+    with open_store(postgres_url) as store:
+        with pytest.raises(StoreCorrupt, match=r"^a page is not what was written"):
+            store._database.change(lambda cursor: put_entries(cursor, 1, pages()), "write")
+        assert tries == ["begun"]
+        store.write("a", 1, {b"k": b"one"})
+        assert store.read("a", b"k", 1) == b"one"
 
 
 def test_a_key_that_ended_takes_no_row_once_its_versions_are_forgotten(postgres_server, postgres_url):

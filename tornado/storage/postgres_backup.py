@@ -120,9 +120,8 @@ def _write(cursor: Cursor, history: StoreHistory) -> str | None:
             "INSERT INTO loops (name, floor) VALUES (%s, %s) RETURNING number", (loop.name, loop.floor)
         )
         number = cursor.fetchall()[0][0]
-        cursor.copy_expert(
-            "COPY versions (loop, version, metadata, written) FROM STDIN WITH (FORMAT binary)",
-            CopyRows(_version_rows(number, history.versions(loop))),
+        CopyRows(_version_rows(number, history.versions(loop))).copy_into(
+            cursor, "COPY versions (loop, version, metadata, written) FROM STDIN WITH (FORMAT binary)"
         )
         put_entries(cursor, number, history.entries(loop))
     return None

@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+import psycopg2
+
 from ..errors import StoreCorrupt
 from . import versioned_store
 from .postgres import SCHEMA, Cursor, PostgresDatabase
@@ -308,6 +310,16 @@ class CopyRows(io.RawIOBase):
     def __init__(self, rows: Iterator[bytes | memoryview]) -> None:
         self._parts = itertools.chain([_COPY_HEAD], rows, [_COPY_END])
         self._left = memoryview(b"")
+        self._error: Exception | None = None
+
+    def copy_into(self, cursor: Cursor, copy: str) -> None:
+        """Carry out a COPY of these rows; what goes wrong as they are made is raised as it is."""
+        try:
+            cursor.copy_expert(copy, self)
+        except psycopg2.Error:
+            if self._error is not None:  # of which the server was told that the statement is cancelled
+                raise self._error from None
+            raise
 
     def readable(self) -> bool:
         """True."""
@@ -316,7 +328,11 @@ class CopyRows(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """The next bytes, at most so many."""
         if not self._left:
-            self._left = memoryview(next(self._parts, b""))
+            try:
+                self._left = memoryview(next(self._parts, b""))
+            except Exception as error:
+                self._error = error
+                raise
         if size < 0:
             size = len(self._left)
         taken, self._left = self._left[:size], self._left[size:]
@@ -327,9 +343,8 @@ def put_entries(
     cursor: Cursor, number: int, entries: Iterable[tuple[bytes, int, bytes | memoryview | None]]
 ) -> None:
     """Store pages of a loop, (key, version, page), where nothing is: pages are read from where they are."""
-    cursor.copy_expert(
-        "COPY entries (loop, key, version, checksum, page) FROM STDIN WITH (FORMAT binary)",
-        CopyRows(_entry_rows(number, entries)),
+    CopyRows(_entry_rows(number, entries)).copy_into(
+        cursor, "COPY entries (loop, key, version, checksum, page) FROM STDIN WITH (FORMAT binary)"
     )
 
 
