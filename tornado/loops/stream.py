@@ -249,7 +249,7 @@ class RecordStream:
 
     def _closed(self) -> ConnectionLost:
         return ConnectionLost(
-            f"stream {self.name} was closed with its session or its last loop, and takes nothing",
+            f"stream {self.name} was closed with its session or its last loop; nothing was admitted",
             hint="Open a session, or start a loop, again.",
         )
 
