@@ -130,20 +130,16 @@ class ReadsStream(Generic[Branch]):
 
     def retire(self, branch: BranchPart) -> None:
         """Ask nothing more of a branch that is over, whose lease goes on until it is forgotten: its owner may free it before."""
-        self._end(cast("Branch", branch))
+        self.branches.remove(cast("Branch", branch))
 
     def forget(self, branch: BranchPart) -> None:
         """End the lease of a branch that is over."""
         branch = cast("Branch", branch)
         if branch in self.branches:
-            self._end(branch)
+            self.branches.remove(branch)
         if branch.lease is not None:
             self.graph.release(branch.lease)
             branch.lease = None
-
-    def _end(self, branch: Branch) -> None:
-        self.branches.remove(branch)
-        self.stream.end_branch()
 
     def _make_known(self, ids: NDArray[np.int64]) -> None:
         """Have the vertices of a stored snapshot be the rows of the graph.

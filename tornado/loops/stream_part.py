@@ -137,8 +137,6 @@ class StreamPart:
         Read by all loops and branches, and changed here only. There are points where `points_of` was asked for them.
     is_filling
         Whether edges come in bulk, and no loop has heard of them yet.
-    ended_branches
-        How many branches of its loops were recorded here and are over.
     """
 
     def __init__(self, partition: PartitionMap, worker: int, on_applied: Callable[[int], None]) -> None:
@@ -155,8 +153,6 @@ class StreamPart:
         self.is_filling = False
         self._filled_from = self._gap_at = 0  # the versions when that began, and when nothing came next
         self._steps_without = 0  # of the worker, since something came
-        self.ended_branches = 0
-        self._giving_way: list[ReadingPart] = []
 
     def join(self, reader: ReadingPart) -> None:
         """Tell a loop of every change from now on; what is there already it reads itself."""
@@ -178,8 +174,6 @@ class StreamPart:
         """Tell a loop of nothing more, and drop its forks from the sequence; the others go on."""
         if reader in self._readers:
             self._readers.remove(reader)
-        if reader in self._giving_way:
-            self._giving_way.remove(reader)
         self._commands = deque(
             command
             for command in self._commands
@@ -240,23 +234,6 @@ class StreamPart:
             self.graph.list_memory.stop_joining()
             self._commands.append(_Record(reader, record, is_ready or reader.drain))
             reader.activate()
-
-    @property
-    def has_branches(self) -> bool:
-        """Whether some that were recorded of its loops are not over."""
-        return any(reader.has_branches for reader in self._readers)
-
-    def give_way(self, reader: ReadingPart) -> None:
-        """Have a loop called again when the next branch is over, at the latest; until then it leaves the processor to branches."""
-        if reader not in self._giving_way:
-            self._giving_way.append(reader)
-
-    def end_branch(self) -> None:
-        """Count a branch that is over, and call the loops that gave way."""
-        self.ended_branches += 1
-        for reader in self._giving_way:
-            reader.activate()
-        self._giving_way.clear()
 
     def lend_points(self, take: Callable[[EvolvingPoints | None], None]) -> None:
         """Have the points handed over, None where there are none, when it is the turn of what comes next in the sequence."""
@@ -350,7 +327,7 @@ class StreamPart:
 
     def _records_at_once(self) -> int:
         """How many records are applied in one activation."""
-        if self.has_branches:
+        if any(reader.has_branches for reader in self._readers):
             return _RECORDS_BESIDE_BRANCHES
         return _RECORDS_OF_A_BASE if self._is_load() else _RECORDS_ALONE
 

@@ -28,7 +28,6 @@ from .vertices import LearningVertices, edges_of, owner_of
 
 _MOST_WAITING = 1 << 15  # points that no step has used; others wait until then
 _WORTH_A_STEP = 1 << 14  # such points, while more come at once
-_STEPS_OF_BRANCHES = 16  # in one of so many steps beside branches sessions begin
 _COORDINATOR = 0
 
 
@@ -70,8 +69,6 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         self.branches = []
         self._forks = Forks(self.operator, marker=self._marker_of, deliver=self._accept)
         self._is_loading = False
-        self._gave_way = 0  # steps in a row
-        self._ended_branches = 0  # when it last began a session beside some
         self._is_resting = False  # as other threads see the session, which only this worker's may look into
         self._shards = program.data_shards(self.points, workers)
         self._block = program.parameter_block(workers) if worker == _COORDINATOR else None
@@ -102,29 +99,10 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         if more and not self.has_branches and self._shards.waiting < _WORTH_A_STEP:
             self.operator.activate()
             return
-        started, moved = self._go_on(stays=True, starts=not self._gives_way())
+        started, moved = self._go_on(stays=True)
         self._is_resting = self.session.is_at_rest()
         if started or moved or (more and not self.is_behind()):
             self.operator.activate()
-
-    def _gives_way(self) -> bool:
-        """Whether to begin nothing, since somebody waits for a branch, each round of which would wait for a step of every such loop.
-
-        Some steps it takes all the same: each time that a branch is over, where so many points wait that others have to, and one in so
-        many, so that neither a branch that takes minutes nor questions without a pause keep it from learning.
-        """
-        stream = self.stream
-        if (
-            not stream.has_branches
-            or self.is_behind()
-            or self._ended_branches != stream.ended_branches
-            or self._gave_way == _STEPS_OF_BRANCHES
-        ):
-            self._gave_way, self._ended_branches = 0, stream.ended_branches
-            return False
-        self._gave_way += 1
-        stream.give_way(self)
-        return True
 
     # The stream
 
