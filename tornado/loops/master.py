@@ -244,9 +244,11 @@ class Master:
                 refused = self._begin_with(stored, stream, loops)
                 self._take_off_refused(refused, early)
                 loops = [loop for loop in loops if loop not in refused]
-                go_on(stream)  # so that who begins late is shown what is left of the snapshot
+            is_shown = stream.had_edges  # of the snapshot; who begins late is shown what is left of them
+            if is_shown:
+                go_on(stream)
             loops += not_refused(late, partial(self._start_beside, stream))
-            if stored is None:
+            if not is_shown:
                 go_on(stream)
             if window is not None:
                 stream.keep_window(window)

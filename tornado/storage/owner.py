@@ -41,6 +41,7 @@ class FolderOwner:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._process = os.getpid()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(folder / OWNER_FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -54,8 +55,9 @@ class FolderOwner:
 
     def release(self) -> None:
         """Let the next owner in; the file stays, as removing it could remove the lock of another."""
-        # A process that was forked meanwhile has the same lock, and may live longer.
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        # A process that was forked meanwhile has the same lock, and may live longer, or be the one that ends.
+        if os.getpid() == self._process:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         os.close(self._descriptor)
 
     def _claim(self, folder: Path) -> None:

@@ -319,7 +319,7 @@ def meant(error: psycopg2.Error, what: str, label: str, *, permission: str = _PE
         case psycopg2.errors.UntranslatableCharacter():
             return StoreError(told, hint=ENCODING_HINT)
         case psycopg2.errors.QueryCanceled():
-            return StoreError(told, hint=_TIMEOUT)
+            return StoreUnreachable(told, hint=_TIMEOUT)
     if "password authentication failed" in said or "no password supplied" in said or "pg_hba.conf" in said:
         return StoreLocked(told, hint="Look at the user and the password in the address.")
     if "database" in said and "does not exist" in said:

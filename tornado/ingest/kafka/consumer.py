@@ -52,10 +52,6 @@ _ANSWER_MS: Final = 2000
 _BOOTSTRAP_MS: Final = 3000
 _ALIVE_S: Final = 1.0
 _RETRY_S: Final = 0.3
-_AWAY: Final = (
-    OSError,
-    KeyError,
-)  # the second is the library's, of a partition that is gone since it was asked for
 
 
 class _Fatal(Exception):
@@ -264,7 +260,7 @@ class _Client:
                 end = self._consumer.end_offsets(places, timeout_ms=_ANSWER_MS)
             except AuthorizationError as error:
                 raise self._refused(error) from error
-            except (*_AWAY, KafkaTimeoutError, KafkaConnectionError) as error:
+            except (KafkaTimeoutError, KafkaConnectionError, OSError) as error:
                 self._link.say_trouble(f"the leader of {self._topic} does not answer: {_described(error)}")
                 time.sleep(_RETRY_S)
                 continue
@@ -350,7 +346,7 @@ class _Client:
                 self._link.say_trouble(f"topic {self._topic} is gone from the broker")
         except AuthorizationError as error:
             raise self._refused(error) from error
-        except (*_AWAY, KafkaError) as error:
+        except (KafkaError, OSError) as error:
             self._link.say_trouble(
                 f"the broker at {','.join(self._brokers)} does not answer: {_described(error)}"
             )
