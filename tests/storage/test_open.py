@@ -26,6 +26,23 @@ except StoreLocked as error:
     print(error)
 """
 
+_CLOSED_BY_A_FORK = """
+import os, sys
+from tornado.errors import StoreLocked
+from tornado.storage.open import open_store
+store = open_store(sys.argv[1])
+if os.fork() == 0:
+    store.close()
+    os._exit(0)
+os.wait()
+try:
+    open_store(sys.argv[1])
+except StoreLocked:
+    print("still locked")
+store.close()
+open_store(sys.argv[1]).close()
+"""
+
 
 def test_memory_is_a_store_that_is_not_durable():
     with open_store("memory:") as store:
@@ -96,6 +113,11 @@ def test_a_second_process_is_refused_while_the_first_lives(tmp_path):
     with LmdbStore(tmp_path):
         assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "StoreLocked\n"
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
+
+
+def test_a_forked_process_that_closes_a_store_gives_up_no_lock_of_its_parent(tmp_path):
+    command = [sys.executable, "-c", _CLOSED_BY_A_FORK, f"lmdb://{tmp_path}/store"]
+    assert subprocess.check_output(command, text=True, timeout=60) == "still locked\n"
 
 
 def test_a_path_that_is_a_file_is_refused(tmp_path):
