@@ -21,18 +21,7 @@ from tornado.client import (
 from tornado.client.changes import ChangeCollector
 from tornado.client.events import Event
 from tornado.client.operations import Batch, Operations
-from tornado.client.steps import (
-    PLACE_S,
-    SILENCE_S,
-    Again,
-    Attempts,
-    Break,
-    Call,
-    Failure,
-    Pause,
-    Reply,
-    made,
-)
+from tornado.client.steps import SILENCE_S, Again, Attempts, Break, Call, Failure, Pause, Reply, made
 from tornado.command.client import translated
 
 READ = Call("GET", "/v1/loops")
@@ -95,16 +84,6 @@ def test_a_connection_that_breaks_is_tried_again_only_for_what_may_be_done_twice
         error, pauses = drive(PUSH, [Failure(kind, "http://x")])
         assert (type(error), pauses) == (OutcomeUnknown, [])
         assert "may have been done or not" in str(error)
-
-
-def test_what_found_no_place_is_tried_again_whatever_it_is_and_costs_the_patience_that_it_waited():
-    for call in (READ, PUSH):
-        for was_reached in (False, True):
-            crowded = Failure(Break.NO_PLACE, "http://x", was_reached=was_reached)
-            assert drive(call, [crowded, crowded, FINE]) == (FINE, [0.1, 0.2])
-            error, pauses = drive(call, [crowded] * 3, patience_s=2 * PLACE_S)
-            assert (type(error), pauses) == (Unreachable, [0.1, 0.2])
-            assert "was not sent" in str(error)
 
 
 def test_a_service_that_never_answered_is_not_waited_for_and_one_that_has_is():

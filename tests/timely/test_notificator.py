@@ -69,97 +69,77 @@ def test_no_notification_comes_before_its_time_whatever_the_delivery(peers):
         assert any(told.values())
 
 
-def test_a_notification_asked_for_while_handling_another_still_comes_in_order():
-    told = []
+def run_alone(logic, epochs=(0,)):
+    """Have one worker send a batch in each epoch to an operator with this logic; return what that sends."""
+    sent = []
 
     def program(worker):
         def build(scope):
             handle, stream = new_input(scope)
-
-            def logic(port, output, notificator):
-                for received, _ in port.pull():
-                    notificator.notify_at(received.time, received.retain())
-                for time, token in notificator.ready():
-                    told.append((time, token is None))
-                    if token is not None and time == (0,):
-                        # All of these are over already; (1,) comes before the (2,) that was asked for long ago.
-                        notificator.notify_at((1,), token.delayed((4,)))
-                        notificator.notify_at((1,))
-                    if token is not None:
-                        token.drop()
-
-            unary_notify(stream, Exchange(lambda batch: batch), logic)
+            result = unary_notify(stream, Exchange(lambda batch: batch), logic)
+            inspect(result, lambda time, batch: sent.append((time, batch)))
             return handle
 
         handle = worker.dataflow(build).result
-        for epoch in (0, 2):
+        for epoch in epochs:
             handle.advance_to(epoch)
             handle.send([epoch])
         handle.close()
         yield
 
     run_threads(program, peers=1)
+    return sent
+
+
+def test_a_notification_asked_for_while_handling_another_still_comes_in_order():
+    told = []
+
+    def logic(port, output, notificator):
+        for received, _ in port.pull():
+            notificator.notify_at(received.time, received.retain())
+        for time, token in notificator.ready():
+            told.append((time, token is None))
+            if token is not None and time == (0,):
+                # All of these are over already; (1,) comes before the (2,) that was asked for long ago.
+                notificator.notify_at((1,), token.delayed((4,)))
+                notificator.notify_at((1,))
+            if token is not None:
+                token.drop()
+
+    run_alone(logic, epochs=(0, 2))
     assert told == [((0,), False), ((1,), False), ((1,), True), ((2,), False)]
 
 
 def test_the_capability_may_be_later_than_the_guarantee_but_not_earlier():
-    seen = []
+    def logic(port, output, notificator):
+        for received, _ in port.pull():
+            early = received.retain()
+            with pytest.raises(TokenMisuse, match="earlier"):
+                notificator.notify_at((3,), early)
+            notificator.notify_at(received.time, early.delayed((10,)))
+            early.drop()
+            with pytest.raises(TokenMisuse, match="dropped"):
+                notificator.notify_at(received.time, early)
+        for time, token in notificator.ready():
+            output.send(token, [time])
+            token.drop()
 
-    def program(worker):
-        def build(scope):
-            handle, stream = new_input(scope)
-
-            def logic(port, output, notificator):
-                for received, _ in port.pull():
-                    early = received.retain()
-                    with pytest.raises(TokenMisuse, match="earlier"):
-                        notificator.notify_at((3,), early)
-                    notificator.notify_at(received.time, early.delayed((10,)))
-                    early.drop()
-                    with pytest.raises(TokenMisuse, match="dropped"):
-                        notificator.notify_at(received.time, early)
-                for time, token in notificator.ready():
-                    output.send(token, [time])
-                    token.drop()
-
-            result = unary_notify(stream, Exchange(lambda batch: batch), logic)
-            inspect(result, lambda time, batch: seen.append((time, batch)))
-            return handle
-
-        handle = worker.dataflow(build).result
-        handle.send([1])
-        handle.close()
-        yield
-
-    run_threads(program, peers=1)
-    assert seen == [((10,), [(0,)])]
+    assert run_alone(logic) == [((10,), [(0,)])]
 
 
 def test_a_guarantee_is_a_time_of_the_inputs_and_is_handed_back_as_integers_of_python():
     told = []
 
-    def program(worker):
-        def build(scope):
-            handle, stream = new_input(scope)
+    def logic(port, output, notificator):
+        for received, _ in port.pull():
+            for wrong in ((1, 2), (4.5,), ("x",), 4):
+                with pytest.raises(InvalidArgument, match=r"has times of 1 counters, and .* is none"):
+                    notificator.notify_at(wrong)
+            assert len(notificator) == 0
+            notificator.notify_at((np.int64(received.time[0]),))
+        told.extend(notificator.ready())
 
-            def logic(port, output, notificator):
-                for received, _ in port.pull():
-                    for wrong in ((1, 2), (4.5,), ("x",), 4):
-                        with pytest.raises(InvalidArgument, match=r"has times of 1 counters, and .* is none"):
-                            notificator.notify_at(wrong)
-                    assert len(notificator) == 0
-                    notificator.notify_at((np.int64(received.time[0]),))
-                told.extend(notificator.ready())
-
-            unary_notify(stream, Exchange(lambda batch: batch), logic)
-            return handle
-
-        handle = worker.dataflow(build).result
-        handle.send([1])
-        handle.close()
-        yield
-
-    run_threads(program, peers=1)
+    run_alone(logic)
     assert told == [((0,), None)] and type(told[0][0][0]) is int
 
 

@@ -35,8 +35,6 @@ Result = TypeVar("Result")
 
 # Of a stream of events; the service says something every 15 s.
 SILENCE_S = 45.0
-# Until one of the connections that there may be is free.
-PLACE_S = 5.0
 
 # Longer than it takes to tell all that is known at the beginning.
 _LASTING_S = 1.0
@@ -54,7 +52,7 @@ class Again(Enum):
     ALWAYS = "always"
     """It reads, or is numbered: twice is as good as once."""
     REFUSED = "refused"
-    """Only when the service said that it did not do it (429), or was never reached, or nothing was sent."""
+    """Only when the service said that it did not do it (429), or was never reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,6 @@ class Break(Enum):
     """How a call came to no answer."""
 
     NOT_REACHED = "nothing answers"
-    NO_PLACE = "no connection was free"
     NOT_TRUSTED = "its certificate is not trusted"
     NO_TLS = "it does not speak TLS"
     ONLY_TLS = "it speaks nothing but TLS"
@@ -234,8 +231,8 @@ class Attempts:
             It is not: the outcome as an error.
         """
         pause_s = _pause_before_next(self._call, outcome, self._attempt)
-        if self._attempt:
-            self._waited_s += _cost_s(outcome)
+        if pause_s is not None and self._attempt and _is_silence(outcome):
+            self._waited_s += SILENCE_S  # one that hangs costs as much patience as one that is away
         if pause_s is None or self._waited_s + pause_s > self._patience_s:
             raise error_of(self._call, outcome)
         self._waited_s += pause_s
@@ -282,8 +279,6 @@ def _pause_before_next(call: Call, outcome: Reply | Failure, attempt: int) -> fl
     """Return how long to wait before the same call is made again; None: it is not."""
     grown_s = _grown_s(attempt)
     if isinstance(outcome, Failure):
-        if outcome.kind is Break.NO_PLACE:
-            return grown_s  # nothing was sent
         # One that never answered is more likely a wrong address than a service that comes back.
         if not outcome.was_reached:
             return None
@@ -307,13 +302,6 @@ def _is_silence(outcome: Reply | Failure) -> bool:
     return isinstance(outcome, Failure) and outcome.kind is Break.SILENT
 
 
-def _cost_s(outcome: Reply | Failure) -> float:
-    """Return the patience that a further attempt has cost: one that hangs as much as one that is away."""
-    if _is_silence(outcome):
-        return SILENCE_S
-    return PLACE_S if isinstance(outcome, Failure) and outcome.kind is Break.NO_PLACE else 0.0
-
-
 def _retry_after_s(reply: Reply) -> float | None:
     text = reply.headers.get("retry-after")
     try:
@@ -328,11 +316,6 @@ def _no_answer(call: Call, failure: Failure) -> ServiceError:
         return Unreachable(
             f"nothing answers at {failure.where}",
             hint="Start a service (tornado run APP … --http HOST:PORT), or name it with the URL or TORNADO_URL.",
-        )
-    if failure.kind is Break.NO_PLACE:
-        return Unreachable(
-            f"none of the connections to {failure.where} was free for {PLACE_S:g} s, so {call.method} {call.path} was not sent",
-            hint="Ask less at the same time, or wait longer with patience_s.",
         )
     if failure.kind is Break.NOT_TRUSTED:
         return Unreachable(

@@ -22,14 +22,14 @@ import httpx
 
 from .errors import InvalidInput
 from .events import Event, EventParser
-from .steps import PLACE_S, SILENCE_S, Attempts, Break, Call, Failure, Pause, Reply, Result, Steps, error_of
+from .steps import SILENCE_S, Attempts, Break, Call, Failure, Pause, Reply, Result, Steps, error_of
 
 URL_VARIABLE = "TORNADO_URL"
 TOKEN_VARIABLE = "TORNADO_TOKEN"  # noqa: S105  # a name, no secret
 USUAL_URL = "http://127.0.0.1:8080"
 CONNECT_S = 5.0
 # Whoever waits for an answer holds a connection meanwhile, so a limit to them would keep a push from leaving while a hundred questions wait.
-LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class ServiceAddress:
         return {
             "base_url": self.url,
             "timeout": httpx.Timeout(60.0, connect=CONNECT_S),
-            "limits": LIMITS,
+            "limits": _LIMITS,
             "trust_env": not _is_loopback(parts.hostname or ""),
             # Reading certificates takes longer than most questions.
             "verify": _authorities(self.verify) if secure else False,
@@ -335,8 +335,6 @@ def _failure(error: httpx.HTTPError, url: str, *, was_reached: bool) -> Failure:
             kind, text = Break.NOT_TRUSTED, handshake.verify_message
         elif handshake is not None:
             kind, text = Break.NO_TLS, str(handshake)
-    elif isinstance(error, httpx.PoolTimeout):
-        kind = Break.NO_PLACE
     elif isinstance(error, httpx.TimeoutException):
         kind = Break.TOO_LATE
     return Failure(kind, url, text, was_reached)
@@ -367,12 +365,12 @@ def _failed_handshake(error: BaseException) -> ssl.SSLError | None:
 
 def _timeout(call: Call) -> httpx.Timeout:
     shortest_s = min(call.timeout_s, CONNECT_S)
-    return httpx.Timeout(call.timeout_s, connect=shortest_s, pool=min(call.timeout_s, PLACE_S))
+    return httpx.Timeout(call.timeout_s, connect=shortest_s)
 
 
 def _unending(call: Call) -> httpx.Timeout:
     # Between two events nothing may come for long, but the service's comments say that it lives.
-    return httpx.Timeout(call.timeout_s, read=SILENCE_S, connect=CONNECT_S, pool=PLACE_S)
+    return httpx.Timeout(call.timeout_s, read=SILENCE_S, connect=CONNECT_S)
 
 
 def _is_address(url: str) -> bool:

@@ -282,8 +282,10 @@ class PointLayout:
 
 def _names(first: bytes, separator: int, source: str) -> list[str]:
     if b"\r" in first:
-        raise InvalidArgument(
-            f"the first line of {source} is no header: {first[:80].decode(errors='replace')!r} has carriage returns",
+        raise _no_header(
+            first,
+            source,
+            "has carriage returns",
             hint="Lines end in a line feed, with or without a carriage return before it: save the file so.",
         )
     try:
@@ -291,11 +293,18 @@ def _names(first: bytes, separator: int, source: str) -> list[str]:
     except ValueError as error:
         raise InvalidArgument(f"the header of {source} cannot be read: {error}") from error
     if all(_is_number(name) for name in names):
-        raise InvalidArgument(
-            f"the first line of {source} is no header: {first[:80].decode(errors='replace')!r} has only numbers",
+        raise _no_header(
+            first,
+            source,
+            "has only numbers",
             hint="The first line of a CSV file of points names its columns.",
         )
     return names
+
+
+def _no_header(first: bytes, source: str, why: str, *, hint: str) -> InvalidArgument:
+    shown = first[:80].decode(errors="replace")
+    return InvalidArgument(f"the first line of {source} is no header: {shown!r} {why}", hint=hint)
 
 
 def _is_number(name: str) -> bool:

@@ -26,10 +26,8 @@ from __future__ import annotations
 import math
 
 _ROUNDING = 2.0**-53
-_LEAST_MASS, _MOST_MASS = (
-    1e-280,
-    1e200,
-)  # below, roundings of values are no share of them; what is above is not announced
+_LEAST_MASS = 1e-280  # of (1 - d) sum x: below, roundings of values are no share of them
+_MOST_MASS = 1e200  # what a vertex announces at most
 _ROUNDINGS_OF_A_VALUE = 16.0
 _ROUNDINGS_OF_A_DIVISION = 8.0
 _ROUNDINGS_OF_A_RESIDUAL = 20.0  # of target and worth, in units of the value; a checker makes some of its own

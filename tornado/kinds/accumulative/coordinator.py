@@ -45,9 +45,7 @@ _DRIFT_SHARE = 0.25  # of the tolerance, that sums may have drifted before they 
 _CLOSER = 2.0  # how many times smaller than the last bound one is to be at least, to try again
 _USELESS_SHARE = 0.5  # of a bound, that rounding may be before sums are made anew for its sake alone
 _FIRST_TRIAL = 32  # sweeps
-_MOST_LOST = (
-    64  # sweeps of sums that are too large, as those that had a weight of 1e24 may be for some, or too small
-)
+_MOST_LOST = 64  # sweeps in which sums that a weight of 1e24 has left too large may find room
 _AT_REST = 4e-15  # of the greatest value, that announcing moves where all that is left is rounding
 _CANDIDATES = (Trial.MOVED, Trial.VALUES, Trial.EVEN)  # what a proof is tried with
 _MOST_MEANS = (
