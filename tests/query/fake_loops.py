@@ -47,6 +47,20 @@ class Fastest:
     source: int = 1
     rank: str = field(default="nearest", init=False)
     program_kind: ClassVar[str] = "selective"
+    worst: ClassVar[float] = math.inf
+    both_ways: ClassVar[bool] = False
+
+    def arguments(self):
+        return (self.source,)
+
+    def initial(self, vertex):
+        return 0.0 if vertex == self.source else math.inf
+
+    def offer(self, value, weight):
+        return value + weight
+
+    def better(self, one, other):
+        return one < other
 
     def check(self, batch):
         return batch.weight < 0, "a weight is negative"

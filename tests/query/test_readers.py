@@ -1,6 +1,7 @@
 """Answers that are kept for a reader: what changed between two of them, whenever it is asked for."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -88,14 +89,31 @@ def test_what_was_let_go_of_is_an_error_and_what_it_stands_before_is_not(store):
     history = ResultHistory(store, clock=SYSTEM_CLOCK)
     for version in (3, 7, 8):
         history.keep("roads", "r", version, *result(v1=float(version)), form=NUMBERS)
-    history.forget("roads", "r", 7)
-    history.forget("roads", "nobody", 7)
+    history.forget("roads", "r", 7, form=NUMBERS)
+    history.forget("roads", "nobody", 7, form=NUMBERS)
     assert changed(ResultHistory(store, clock=SYSTEM_CLOCK), 7, 8) == {1: 8.0}
     for after, reader in ((3, "r"), (5, "r"), (7, "nobody")):
         with pytest.raises(InvalidArgument, match=r"is not kept .* new checkpointLocation"):
             changed(history, after, 8, reader)
     with pytest.raises(InvalidArgument, match="below its newest"):
         history.keep("roads", "r", 5, *result(v1=1.0), form=NUMBERS)
+
+
+def test_what_another_loop_of_the_name_told_is_not_given_out_after_a_restart(reopened):
+    first, other = (
+        replace(NUMBERS, computes=computes) for computes in ("roads hops of 1", "secret hops of 1")
+    )
+    reopened().keep("roads", "r", 3, *result(v1=1.0), form=first, by=caller("own"))
+    with pytest.raises(InvalidArgument, match="which has none"):
+        changed(reopened(), 0, 3, form=other)
+    reopened().keep("roads", "r", 3, *result(v1=3.0), form=other, by=caller("another"))
+    assert [changed(reopened(), 0, 3, form=form) for form in (first, other)] == [{1: 1.0}, {1: 3.0}]
+    reopened().keep("roads-north", "r", 3, *result(v1=5.0), form=first)
+    reopened().forget_loop("roads")
+    for form in (first, other):
+        with pytest.raises(InvalidArgument, match="which has none"):
+            changed(reopened(), 0, 3, form=form)
+    assert reopened().changes("roads-north", "r", 0, 3, form=first).values().ids == [1]
 
 
 def test_one_reader_too_many_costs_the_one_that_asked_last_the_longest_ago(store):
@@ -123,14 +141,14 @@ def test_a_reader_is_of_the_token_that_made_it_also_after_a_restart(kind, tmp_pa
         made.keep("roads", "r", 5, *result(v1=5.0), form=NUMBERS, by=caller("loader", writes=True))
         history = ResultHistory(store, clock=SYSTEM_CLOCK)
         with pytest.raises(Forbidden, match="the reader 'r' is of another token"):
-            history.forget("roads", "r", 5, by=caller("other"))
+            history.forget("roads", "r", 5, form=NUMBERS, by=caller("other"))
         for version in (3, 5, 7):
             with pytest.raises(Forbidden, match="the reader 'r' is of another token"):
                 history.keep("roads", "r", version, *result(v1=0.0), form=NUMBERS, by=caller("other"))
         assert changed(history, 3, 5) == {1: 5.0}
         history.keep("roads", "r", 7, *result(v1=7.0), form=NUMBERS, by=caller("own"))
-        history.forget("roads", "r", 5, by=caller("own"))
-        history.forget("roads", "r", 7, by=caller("loader", writes=True))
+        history.forget("roads", "r", 5, form=NUMBERS, by=caller("own"))
+        history.forget("roads", "r", 7, form=NUMBERS, by=caller("loader", writes=True))
         with pytest.raises(InvalidArgument, match="which has 7"):
             changed(history, 5, 7)
 
@@ -140,7 +158,7 @@ def test_a_reader_of_nobody_is_of_whoever_goes_on_with_it(store):
     history.keep("roads", "r", 3, *result(v1=3.0), form=NUMBERS)
     history.keep("roads", "r", 5, *result(v1=5.0), form=NUMBERS, by=caller("own"))
     with pytest.raises(Forbidden):
-        history.forget("roads", "r", 5, by=caller("other"))
+        history.forget("roads", "r", 5, form=NUMBERS, by=caller("other"))
 
 
 def test_a_token_that_makes_reader_after_reader_costs_no_other_token_one(store):
@@ -268,6 +286,22 @@ def test_over_http_an_answer_is_kept_by_its_query_and_changes_come_as_arrow(clie
     assert client.delete(PATH, params={"before": after}).status_code == 204
     gone = client.get(PATH, params={"after": before, "up_to": after})
     assert (gone.status_code, gone.json()["code"]) == (422, "invalid-argument")
+
+
+@pytest.mark.parametrize("master", ["real"], indirect=True)
+def test_a_loop_that_takes_the_name_of_one_that_was_removed_is_told_nothing_of_it(session, master, serve):
+    client = serve(session.service)
+    handle = session.start(master.new_program(source=1), "roads")
+    handle.insert([1, 2], [2, 3])
+    told = kept(client).json()["version"]
+    session.remove("roads")
+    assert not [line for line in master.store.loops() if "readers" in line], "it would stay for good"
+    session.start(master.new_program(source=3), "roads").insert([1, 2], [2, 3])
+    gone = client.get(PATH, params={"after": 0, "up_to": told})
+    assert (gone.status_code, gone.json()["code"]) == (422, "invalid-argument")
+    assert "which has none" in gone.json()["detail"]
+    now = client.get(PATH, params={"after": 0, "up_to": kept(client).json()["version"]})
+    assert pa.ipc.open_stream(io.BytesIO(now.content)).read_all()["value"].to_pylist() == [None, None, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,15 @@ def kind_named(name: str) -> ProgramKind[VertexProgram]:
     return cast("ProgramKind[VertexProgram]", import_module(_registry()[name]).KIND)
 
 
+def computed_by(program: VertexProgram) -> str:
+    """Return what a program computes: the identity under which it is stored; of one that is not stored, its class and attributes."""
+    kind = kind_of_program(program)
+    if kind.is_stored:
+        return kind.identity(program)
+    of = type(program)
+    return f"{of.__module__}.{of.__qualname__} {vars(program)}"
+
+
 def kinds() -> list[ProgramKind[VertexProgram]]:
     """Return all kinds, in the order of the registry."""
     return [kind_named(name) for name in _registry()]

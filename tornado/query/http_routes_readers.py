@@ -7,6 +7,8 @@ what is kept of it; only the token that made a reader, and those that may write,
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated
 
 import pyarrow as pa
@@ -17,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, StoreError
+from ..loops.kind import computed_by
 from ..storage import open_store
 from .answers import WholeAnswer
 from .follower import batch_of, followed_answer
@@ -30,7 +33,7 @@ from .http_requests import HttpLimits, JsonResponse, read_body, refuse_unknown_p
 from .ids import INT64_MAX
 from .query import Query
 from .result_history import ResultHistory
-from .rows import VALUES
+from .rows import VALUES, AnswerForm
 from .service import QueryService
 
 LoopName = Annotated[str, PathParameter(description="Name of a main loop.")]
@@ -75,6 +78,18 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
     store = getattr(service.master, "store", None) or open_store("memory:")
     results = ResultHistory(store, clock=service.clock)
 
+    def form_of(loop: str) -> AnswerForm:
+        found = service.loop(loop)
+        return replace(service.form(loop), computes=f"{found.stream_name} {computed_by(found.program)}")
+
+    def forget_loop(name: str) -> None:
+        with suppress(
+            StoreError
+        ):  # what stays takes room alone: what is told names its version and what computed it
+            results.forget_loop(name)
+
+    service.add_loop_listener(forget_loop)
+
     @router.post("", response_model=KeptBody)
     async def keep(request: Request, name: LoopName, reader: ReaderName) -> Response:
         """Keep the answer of an exact query that has ended, for this reader; one that is kept already stays as it is."""
@@ -84,7 +99,7 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
             request, accepted=[JSON], limit_bytes=limits.small_body_bytes, timeout_s=limits.body_timeout_s
         )
         wanted = parse_body(KeepBody, body, "which answer to keep", '{"query": "8eeb5bcdfc3249fb"}')
-        form = service.form(loop)
+        form = form_of(loop)
         require_followed(form, loop)
         moved_by = checked_moved_by(wanted.moved_by, form, loop)
         query = service.get(wanted.query)
@@ -120,7 +135,7 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
         """Read what a reader is told at `up_to` that was told of `after`: what is new or has another value, and of groups."""
         refuse_unknown_parameters(request, ["after", "up_to", "table"])
         loop = service.loop(name).name
-        form = service.form(loop)
+        form = form_of(loop)
         require_table(table, form, loop)
 
         def rendered() -> bytes:
@@ -137,8 +152,8 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
         """Delete the answers before a version."""
         refuse_unknown_parameters(request, ["before"])
         loop = service.loop(name).name
-        caller = caller_of(request)
-        await bulkheads.histories.run(lambda: results.forget(loop, reader, before, by=caller))
+        form, caller = form_of(loop), caller_of(request)
+        await bulkheads.histories.run(lambda: results.forget(loop, reader, before, form=form, by=caller))
         return Response(status_code=204)
 
     return router

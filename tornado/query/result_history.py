@@ -2,18 +2,19 @@
 
 Whoever follows a loop asks for an exact answer now and then, and wants only what is new in it; after a crash it asks again for
 the same stretch, and must get the same rows. So what it is told by each answer that it will refer to is stored first, whole, as one
-version of a line of its own (`LOOP/readers/READER`), under the version of the loop that it is for: the value that it was told of each
-vertex last, and the names of groups (`following.py`). Both depend on what it was told before, which is said when an answer is kept.
+version of a line of its own (`LOOP/readers/COMPUTES/READER`), under the version of the loop that it is for: the value that it was told of
+each vertex last, and the names of groups (`following.py`). Both depend on what it was told before, which is said when an answer is kept.
 The difference of two answers is computed when it is read, and one is let go of when the reader says that it has read beyond it.
 
 Guarantees: the changes between two versions are the same whenever they are read, after a restart on a durable store too; a
-version that is no longer there is an error, never another answer; a reader is of the token that made it, and another one that only reads
-neither adds to it nor takes from it. Left out on purpose: storing differences. They would be
-smaller, and could not be read from anywhere but the version before.
+version that is no longer there is an error, never another answer, nor one of another loop that had the name before; a reader is of the
+token that made it, and another one that only reads neither adds to it nor takes from it. Left out on purpose: storing differences. They
+would be smaller, and could not be read from anywhere but the version before.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -105,7 +106,7 @@ class ResultHistory:
         StoreError
             When it cannot be stored.
         """
-        line = _line(loop, reader)
+        line = _line(loop, reader, form)
         with self._lock:
             kept = self._store.versions(line)
             owner = self._checked_owner(line, kept, reader, by)
@@ -141,7 +142,7 @@ class ResultHistory:
         now = self._read(loop, reader, up_to, form)
         return Difference(self._read(loop, reader, after, form) if after else None, now, form)
 
-    def forget(self, loop: str, reader: str, before: int, *, by: Caller = ANYBODY) -> None:
+    def forget(self, loop: str, reader: str, before: int, *, form: AnswerForm, by: Caller = ANYBODY) -> None:
         """Delete the results before a version.
 
         Raises
@@ -149,15 +150,27 @@ class ResultHistory:
         Forbidden
             When the reader is another's.
         """
-        line = _line(loop, reader)
+        line = _line(loop, reader, form)
         with self._lock:
             kept = self._store.versions(line)
             self._checked_owner(line, kept, reader, by)
             if kept:
                 self._store.delete_before(line, before)
 
+    def forget_loop(self, loop: str) -> None:
+        """Delete what all readers of a loop were told, and of those that had its name before.
+
+        Raises
+        ------
+        StoreError
+            When it cannot be deleted.
+        """
+        with self._lock:
+            for line in self._lines(loop):
+                self._store.drop(line)
+
     def _read(self, loop: str, reader: str, version: int, form: AnswerForm) -> Told:
-        line = _line(loop, reader)
+        line = _line(loop, reader, form)
         kept = self._store.versions(line)
         if version not in kept:
             raise InvalidArgument(
@@ -192,8 +205,7 @@ class ResultHistory:
         return self._store.read(line, _OWNER, kept[-1]) if kept else None
 
     def _make_room(self, loop: str, owner: bytes | None) -> None:
-        prefix = _line(loop, "")
-        lines = [line for line in self._store.loops() if line.startswith(prefix)]
+        lines = self._lines(loop)
         if len(lines) < self._readers:
             return
         owners = {line: self._owner(line, self._store.versions(line)) for line in lines}
@@ -201,6 +213,9 @@ class ResultHistory:
         most = max(held.values())
         # Whoever makes one reader after another costs itself the oldest, and nobody else.
         self._store.drop(min((line for line in lines if held[owners[line]] == most), key=self._last_s))
+
+    def _lines(self, loop: str) -> list[str]:
+        return [line for line in self._store.loops() if line.startswith(_lines_of(loop))]
 
     def _last_s(self, line: str) -> float:
         return float(self._store.metadata(line, max(self._store.versions(line))) or 0)
@@ -225,5 +240,10 @@ def _renamed(told: Told, grouping: Grouping, page: bytes) -> Told:
     return replace(told, grouping=replace(grouping, names=own))
 
 
-def _line(loop: str, reader: str) -> str:
-    return f"{loop}/readers/{reader}"
+def _lines_of(loop: str) -> str:
+    return f"{loop}/readers/"
+
+
+def _line(loop: str, reader: str, form: AnswerForm) -> str:
+    computes = hashlib.sha256(form.computes.encode()).hexdigest()[:32]
+    return f"{_lines_of(loop)}{computes}/{reader}"

@@ -110,6 +110,8 @@ class AnswerForm:
         Whether an answer can have ways, likewise.
     has_seconds : bool
         Whether values are pairs of which a table has both.
+    computes : str
+        Of which stream, and what, where it matters: another loop that takes the name of this one has another.
     """
 
     rank: str
@@ -120,6 +122,7 @@ class AnswerForm:
     values_are_of: str = "vertex"
     finds_ways: bool = False
     has_seconds: bool = False
+    computes: str = ""
 
     @property
     def value_type(self) -> Literal["float64", "int64", "string"]:

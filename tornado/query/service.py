@@ -18,14 +18,7 @@ from threading import Lock
 from typing import Any
 
 from ..certificate import NONE
-from ..errors import (
-    InvalidArgument,
-    NameTaken,
-    NotSupported,
-    TornadoError,
-    UnknownLoop,
-    UnknownQuery,
-)
+from ..errors import InvalidArgument, NameTaken, NotSupported, TornadoError, UnknownLoop, UnknownQuery
 from ..ingest.ingester import IngesterState, IngesterStatistics
 from ..intake.push import Pusher
 from ..loop_views import BranchView, MainLoopView, MasterView, ValuesView, WayView
