@@ -15,6 +15,7 @@ import pytest
 import uvicorn.server
 
 from tests import postgres_server as postgres_server_of_tests
+from tests import promised
 from tests.real_data import DATA_VARIABLE, locate
 from tornado.config import cache_dir
 
@@ -59,6 +60,11 @@ def pytest_xdist_make_scheduler(config, log):
     from tests.lanes import Lanes
 
     return Lanes(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stalls_are_noted():
+    promised.watched()
 
 
 @pytest.fixture(scope="session", autouse=True)

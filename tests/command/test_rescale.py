@@ -8,7 +8,7 @@ import pytest
 
 import tornado
 from apps.sssp import ShortestPaths
-from tests.engine.places import eventually
+from tests.promised import eventually
 from tornado.command.application import run_command_line
 from tornado.errors import UnknownStream
 

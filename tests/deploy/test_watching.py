@@ -9,7 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.deploy.conftest import DEPLOY
-from tests.query.conftest import eventually
+from tests.promised import eventually
 
 METRIC = re.compile(r"\btornado_[a-z_]+")
 # Who fires, on which series and when (after so many minutes); each other rule is silent meanwhile.

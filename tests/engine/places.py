@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import time
 
 import psutil
 
@@ -69,13 +68,6 @@ def lose(master, worker=0, number=signal.SIGKILL):
 
 def is_restored(master):
     return master.engine.recovered_s is not None
-
-
-def eventually(condition, timeout_s=30.0):
-    until_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < until_s
-        time.sleep(0.01)
 
 
 def runs(pid):

@@ -10,7 +10,8 @@ import threading
 import pytest
 import zmq
 
-from tests.engine.places import Placed, eventually, is_restored, stream
+from tests.engine.places import Placed, is_restored, stream
+from tests.promised import eventually
 from tornado.clock import SYSTEM_CLOCK
 from tornado.engine import transport
 from tornado.engine.cluster import ClusterEngine

@@ -13,7 +13,7 @@ import pytest
 
 import tornado
 from apps.sssp import ShortestPaths
-from tests.engine.places import eventually
+from tests.promised import eventually
 from tornado.testing import exact_distances, rmat, root_of
 
 NAME = "loaded"

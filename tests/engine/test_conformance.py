@@ -14,8 +14,9 @@ from apps.bfs import BreadthFirstSearch
 from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
 from tests.engine import cramped_worker
-from tests.engine.places import SOURCE, Placed, eventually, master_at, runs, stream
+from tests.engine.places import SOURCE, Placed, master_at, runs, stream
 from tests.loops.test_recovery import judge
+from tests.promised import eventually
 from tornado.clock import SYSTEM_CLOCK
 from tornado.errors import GraphTooLarge, InvalidArgument, NotSupported
 from tornado.graph import evolving_graph

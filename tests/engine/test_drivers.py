@@ -13,9 +13,9 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.end_to_end.running import CHECKOUT, Service, run_here
-from tests.engine.places import PLACES, SOURCE, eventually, runs, stream
+from tests.engine.places import PLACES, SOURCE, runs, stream
 from tests.loops.test_recovery import judge
-from tests.promised import within
+from tests.promised import eventually, within
 from tornado.loops import Master
 from tornado.loops.stored_snapshot import StoredSnapshots
 from tornado.storage import open_store

@@ -18,7 +18,6 @@ from tests.engine.places import (
     SOURCE,
     Placed,
     end,
-    eventually,
     is_restored,
     lose,
     master_at,
@@ -28,7 +27,7 @@ from tests.engine.places import (
 )
 from tests.engine.test_conformance import judge_components
 from tests.loops.test_recovery import judge
-from tests.promised import within
+from tests.promised import eventually, within
 from tornado.engine import cluster
 from tornado.errors import WorkerLost
 from tornado.loops import BranchState

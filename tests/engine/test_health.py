@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
-from tests.engine.places import SOURCE, eventually, is_restored, lose
-from tests.promised import within
+from tests.engine.places import SOURCE, is_restored, lose
+from tests.promised import eventually, within
 from tornado.query.http import HttpServer
 from tornado.query.http_requests import HttpLimits
 from tornado.query.session import Session

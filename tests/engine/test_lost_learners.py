@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from apps.sssp import ShortestPaths
-from tests.engine.places import end, eventually, pids_of
+from tests.engine.places import end, pids_of
+from tests.promised import eventually
 from tornado import KMeans, LinearModel
 from tornado.loops import BranchState, Master
 from tornado.loops.new_loop import NewLoop

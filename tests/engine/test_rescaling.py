@@ -11,12 +11,13 @@ import pytest
 import tornado
 from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
-from tests.engine.places import REMOTE, Placed, eventually, is_restored, lose, master_at, stream
+from tests.engine.places import REMOTE, Placed, is_restored, lose, master_at, stream
 from tests.engine.test_conformance import judge_components
 from tests.engine.test_learners import session_at
 from tests.kept_store import Away, KeptStore
 from tests.kinds.learning import test_linear_loops as linear
 from tests.loops.general_programs import Paths
+from tests.promised import eventually
 from tornado.errors import (
     Busy,
     InvalidArgument,

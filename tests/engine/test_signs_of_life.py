@@ -8,8 +8,9 @@ import time
 import pytest
 
 from tests.engine import slow_worker
-from tests.engine.places import Placed, end, eventually, master_at, pids_of, stream
+from tests.engine.places import Placed, end, master_at, pids_of, stream
 from tests.engine.test_faults import admit_all
+from tests.promised import eventually
 from tornado.clock import ManualClock
 from tornado.engine import cluster, transport
 from tornado.errors import WorkerLost

@@ -19,7 +19,8 @@ from hypothesis.extra import numpy as arrays_of
 from zmq.utils.monitor import recv_monitor_message
 
 from tests.bombs import little_memory
-from tests.engine.places import Placed, eventually, pids_of, runs, stream
+from tests.engine.places import Placed, pids_of, runs, stream
+from tests.promised import eventually
 from tornado.config import cache_dir
 from tornado.engine import MemberConfig, WireType, wire
 from tornado.engine.authenticator import Authenticator

@@ -9,8 +9,9 @@ import pytest
 from apps.sssp import ShortestPaths
 from tests.logged import entries_of
 from tests.loops.test_general_programs import Paths
+from tests.promised import eventually
 from tests.query import fake_loops
-from tests.query.conftest import eventually, intake_of, start_roads
+from tests.query.conftest import intake_of, start_roads
 from tornado.clock import SYSTEM_CLOCK, ManualClock
 from tornado.errors import InvalidArgument, NotSupported, StoreFull
 from tornado.intake.checkpoints import Checkpoints

@@ -17,9 +17,8 @@ from tests.kafka.topics import (
     pumped,
     settings_of,
     shortest_paths,
-    wait_until,
 )
-from tests.promised import within
+from tests.promised import eventually, within
 from tornado.errors import ConnectionLost, InvalidArgument, QueueFull, SourceLost, TornadoError
 from tornado.ingest.kafka.consumer import PENDING_LIMIT_BYTES
 from tornado.ingest.kafka.ingester import KafkaIngester
@@ -77,8 +76,8 @@ def test_bad_values_are_counted_and_quarantined_and_the_good_ones_between_them_a
         shortest_paths() as loop,
         pumped(loop, settings_of(broker, name), quarantine) as ingester,
     ):
-        wait_until(lambda: loop.offsets() == {f"{name}:0": len(values)})
-        wait_until(lambda: ingester.statistics()[0].records == len(values))
+        eventually(lambda: loop.offsets() == {f"{name}:0": len(values)})
+        eventually(lambda: ingester.statistics()[0].records == len(values))
         assert ingester.statistics()[0].rejected == 11
         assert answered(loop)[1] == {1: 0.0, 2: 1.5, 3: 4.0}
         found = entries(quarantine)
@@ -123,7 +122,7 @@ def test_arrow_messages_whose_schema_changes_are_read_or_rejected_one_by_one(bro
         shortest_paths() as loop,
         pumped(loop, settings_of(broker, name, "arrow"), quarantine),
     ):
-        wait_until(lambda: loop.offsets() == {f"{name}:0": len(values)})
+        eventually(lambda: loop.offsets() == {f"{name}:0": len(values)})
         assert answered(loop)[1][4] == 4.0
         assert loop.statistics().admitted == 3 + many
         assert [(entry["position"], entry["reason"].split(":")[0]) for entry in entries(quarantine)] == [
@@ -148,7 +147,7 @@ def test_compressed_messages_are_read_and_the_bad_ones_among_them_rejected(broke
         shortest_paths() as loop,
         pumped(loop, settings_of(broker, name), quarantine),
     ):
-        wait_until(lambda: loop.offsets() == {f"{name}:0": len(codecs) * (good + 3)})
+        eventually(lambda: loop.offsets() == {f"{name}:0": len(codecs) * (good + 3)})
         assert answered(loop)[1][len(codecs) * good + 1] == len(codecs) * good
         assert [
             (entry["position"] % (good + 3) - good, entry["reason"]) for entry in entries(quarantine)
@@ -193,7 +192,7 @@ def test_offsets_that_the_broker_has_deleted_stop_it_with_the_choices(broker, to
         assert "--when-deleted earliest" in error.hint
         assert loop.offsets() == {f"{name}:0": 100}
         with pumped(loop, settings_of(broker, name, when_deleted="earliest")) as ingester:
-            wait_until(lambda: loop.offsets() == {f"{name}:0": 300})
+            eventually(lambda: loop.offsets() == {f"{name}:0": 300})
             assert loop.statistics().admitted == 150
             assert "50 records from offset 100 on are deleted" in ingester.statistics()[0].last_error
 
@@ -205,7 +204,7 @@ def test_offsets_that_are_deleted_while_it_reads_stop_it_too(broker, topic):
         ingester.start()
         try:
             send(broker, name, 2)
-            wait_until(lambda: loop.offsets() == {f"{name}:0": 2})
+            eventually(lambda: loop.offsets() == {f"{name}:0": 2})
             # Stopped as a slow machine would stop it: what comes meanwhile is deleted before anybody reads it.
             os.kill(ingester.client_pids[0], signal.SIGSTOP)
             send(broker, name, 8)
@@ -240,11 +239,11 @@ def test_a_topic_that_was_made_anew_with_fewer_partitions_stops_it(is_running, b
         ingester = KafkaIngester(loop, settings_of(broker, name), Quarantine(None))
         ingester.start()
         try:
-            wait_until(lambda: loop.offsets() == {f"{name}:0": 1, f"{name}:1": 1})
+            eventually(lambda: loop.offsets() == {f"{name}:0": 1, f"{name}:1": 1})
             if not is_running:
                 assert ingester.stop(timeout_s=30)
             broker.delete_topic(name)
-            wait_until(lambda: name not in topics_of(broker))
+            eventually(lambda: name not in topics_of(broker))
             broker.create_topic(name)
             send(broker, name, 3)
             if is_running:
@@ -306,14 +305,14 @@ def test_a_loop_that_lags_pauses_the_partitions_and_bounds_what_waits(broker, to
         def waiting():
             return sum(len(frame.payload) for frame in list(ingester._clients[0]._frames))
 
-        wait_until(lambda: waiting() > PENDING_LIMIT_BYTES // 2)
+        eventually(lambda: waiting() > PENDING_LIMIT_BYTES // 2)
         time.sleep(1)
         # What one poll brings comes on top.
         assert waiting() < 2 * PENDING_LIMIT_BYTES
         assert sum(one.lag_records for one in ingester.statistics()) == 120
         loop.gate.set()
-        wait_until(lambda: loop.offsets() == {f"{name}:0": 60, f"{name}:1": 60})
-        wait_until(lambda: sum(one.lag_records for one in ingester.statistics()) == 0)
+        eventually(lambda: loop.offsets() == {f"{name}:0": 60, f"{name}:1": 60})
+        eventually(lambda: sum(one.lag_records for one in ingester.statistics()) == 0)
         assert loop.edges == 120 * value.count(b"\n")
         assert ingester.restarts == 0
 
@@ -352,7 +351,7 @@ def test_a_program_that_joins_while_a_chunk_waits_costs_only_the_records_that_it
         Quarantine(tmp_path / "rejected.jsonl") as quarantine,
         pumped(loop, settings_of(broker, name, **options), quarantine),
     ):
-        wait_until(lambda: loop.offsets() == {f"{name}:0": len(weights)})
+        eventually(lambda: loop.offsets() == {f"{name}:0": len(weights)})
         assert [(one["position"], one["reason"]) for one in entries(quarantine)] == [
             (1, "weight is negative"),
             (4, "weight is negative"),

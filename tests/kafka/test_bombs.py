@@ -14,8 +14,8 @@ from tests.kafka.topics import (
     pumped,
     settings_of,
     shortest_paths,
-    wait_until,
 )
+from tests.promised import eventually
 from tornado.config import MESSAGE_LIMIT_BYTES, MESSAGE_LIMIT_RECORDS
 from tornado.ingest.kafka.decoding import Decoder
 from tornado.ingest.kafka.settings import KafkaSettings, ValueFormat
@@ -99,7 +99,7 @@ def test_arrow_bombs_in_a_topic_are_quarantined_and_the_next_good_record_is_in(b
             for value in values:
                 producer.send(name, value)
             producer.flush()
-            wait_until(lambda: loop.offsets() == {f"{name}:0": len(values)})
+            eventually(lambda: loop.offsets() == {f"{name}:0": len(values)})
         assert loop.statistics().admitted == 1
         assert [(entry["position"], entry["partition"]) for entry in entries(quarantine)] == [(0, 0), (2, 0)]
         assert ingester.restarts == 0
@@ -126,7 +126,7 @@ def test_json_nested_ten_thousand_deep_is_quarantined_with_its_offset_and_the_ru
             for value in values:
                 producer.send(name, value)
             producer.flush()
-            wait_until(lambda: loop.offsets() == {f"{name}:0": len(values)})
+            eventually(lambda: loop.offsets() == {f"{name}:0": len(values)})
         assert answered(loop)[1] == {1: 0.0, 2: 1.5, 3: 4.0}
         found = entries(quarantine)
         assert [(entry["position"], entry["partition"]) for entry in found] == [
@@ -154,11 +154,11 @@ def test_what_kafka_has_compressed_is_unpacked_within_bounds(broker, topic, tmp_
         [client] = ingester.client_pids
         with broker.producer(linger_ms=0, **options) as producer:
             producer.send(name, good).get(30)
-            wait_until(lambda: loop.offsets() == {f"{name}:0": 1})
+            eventually(lambda: loop.offsets() == {f"{name}:0": 1})
             with little_memory(client):
                 producer.send(name, zeros).get(60)
                 producer.send(name, good).get(30)
-                wait_until(lambda: loop.offsets() == {f"{name}:0": 3})
+                eventually(lambda: loop.offsets() == {f"{name}:0": 3})
         assert loop.statistics().admitted == 2
         [entry] = entries(quarantine)
         assert entry["position"] == 1
@@ -183,7 +183,7 @@ def test_many_compressed_messages_come_a_few_at_a_time(broker, topic, tmp_path):
         pumped(loop, settings_of(broker, name), quarantine) as ingester,
         little_memory(*ingester.client_pids),
     ):
-        wait_until(lambda: loop.offsets() == {f"{name}:0": 3000 + count})
+        eventually(lambda: loop.offsets() == {f"{name}:0": 3000 + count})
         assert loop.statistics().admitted == 3000
         assert len(entries(quarantine)) == count
 
@@ -198,6 +198,6 @@ def test_a_large_batch_of_small_messages_is_read_message_by_message(broker, topi
         for number, value in enumerate(values):
             producer.send(name, value, key=b"key %d" % number, headers=[("a header", b"value")])
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name)):
-        wait_until(lambda: loop.offsets() == {f"{name}:0": len(values)})
+        eventually(lambda: loop.offsets() == {f"{name}:0": len(values)})
         assert loop.statistics().admitted == len(values)
-        wait_until(lambda: loop.statistics().vertices == len(values) + 1)
+        eventually(lambda: loop.statistics().vertices == len(values) + 1)

@@ -14,8 +14,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.end_to_end.running import CHECKOUT, Service, environment_in, run
-from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, check, replayed, wait_until
-from tests.promised import within
+from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, check, replayed
+from tests.promised import eventually, within
 
 pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths"), LIBRARY_LEAVES_SOCKETS]
 
@@ -119,11 +119,11 @@ def test_a_service_shows_of_each_source_where_it_is_and_what_is_wrong(broker, to
         def sources():
             return service.client.get("/v1/loops/sssp").json()["sources"]
 
-        wait_until(lambda: sum(one["records"] for one in sources().values()) == 3 + 3 + 41 + 2)
-        wait_until(lambda: all(one["lag_records"] == 0 for one in sources().values()))
+        eventually(lambda: sum(one["records"] for one in sources().values()) == 3 + 3 + 41 + 2)
+        eventually(lambda: all(one["lag_records"] == 0 for one in sources().values()))
         (client,) = clients_of(service)
         client.kill()
-        wait_until(lambda: "ended by signal 9" in (sources()[f"{name}:0"]["last_error"] or ""))
+        eventually(lambda: "ended by signal 9" in (sources()[f"{name}:0"]["last_error"] or ""))
         found = sources()
         counts = {key: (one["records"], one["rejected"], one["offset"]) for key, one in found.items()}
         assert counts == {
@@ -170,7 +170,7 @@ def test_a_service_whose_topic_lost_records_says_so_and_answers_from_what_is_in(
         service.wait_for("topic")
         with broker.producer() as producer:
             producer.send(name, b'{"src": 1, "dst": 2}')
-        wait_until(lambda: service.ask()["snapshot"]["offsets"] == {f"{name}:0": 1})
+        eventually(lambda: service.ask()["snapshot"]["offsets"] == {f"{name}:0": 1})
         (client,) = clients_of(service)
         client.suspend()
         with broker.producer() as producer:

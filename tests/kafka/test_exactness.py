@@ -20,10 +20,9 @@ from tests.kafka.topics import (
     sent,
     settings_of,
     shortest_paths,
-    wait_until,
     with_repeats,
 )
-from tests.promised import within
+from tests.promised import eventually, within
 from tornado.ingest.ingester import IngesterState
 from tornado.ingest.kafka import ingester as ingester_module
 from tornado.ingest.kafka.library import (
@@ -73,7 +72,7 @@ def test_answers_at_random_instants_are_those_of_the_oracle_at_the_offsets_they_
             while sending.is_sending and named_by(answers) <= 10:
                 answers.append(answered(loop))
                 time.sleep(0.02)
-        wait_until(is_read(loop, broker, name))
+        eventually(is_read(loop, broker, name))
         answers.append(answered(loop))
     rows = replayed(broker, name, value_format)
     assert len(rows) == len(records)
@@ -94,15 +93,15 @@ def test_a_client_that_is_killed_again_and_again_changes_nothing(broker, topic):
             for killed in range(4):
                 before = records_in()
                 # What the last one had handed over still comes in when it is dead.
-                wait_until(lambda: ingester.restarts == killed and records_in() > before + 50)  # noqa: B023 - called at once
-                wait_until(lambda: ingester.client_pids)
+                eventually(lambda: ingester.restarts == killed and records_in() > before + 50)  # noqa: B023 - called at once
+                eventually(lambda: ingester.client_pids)
                 os.kill(ingester.client_pids[0], signal.SIGKILL)
             # And once in its first moments.
-            wait_until(lambda: ingester.restarts == 4 and ingester.client_pids)
+            eventually(lambda: ingester.restarts == 4 and ingester.client_pids)
             os.kill(ingester.client_pids[0], signal.SIGKILL)
             assert sending.is_sending
         killed_s = time.monotonic()
-        wait_until(is_read(loop, broker, name))
+        eventually(is_read(loop, broker, name))
         elapsed_s = time.monotonic() - killed_s
         print(f"exact again {elapsed_s:.2f} s after the last records")
         assert elapsed_s < within(EXACT_WITHIN_S)
@@ -118,12 +117,12 @@ def test_a_broker_that_is_killed_and_comes_back_changes_nothing(broker, topic):
     records = stream(3000, seed=3)
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name)) as ingester:
         with Sending(broker, name, records, seconds=60):
-            wait_until(lambda: sum(loop.offsets().values()) > 10)
+            eventually(lambda: sum(loop.offsets().values()) > 10)
             broker.kill()
-            wait_until(lambda: "does not answer" in (ingester.statistics()[0].last_error or ""))
+            eventually(lambda: "does not answer" in (ingester.statistics()[0].last_error or ""))
             broker.start()
             back_s = time.monotonic()
-        wait_until(is_read(loop, broker, name))
+        eventually(is_read(loop, broker, name))
         elapsed_s = time.monotonic() - back_s
         print(f"exact again {elapsed_s:.2f} s after the broker was back")
         assert elapsed_s < within(EXACT_WITHIN_S)
@@ -143,8 +142,8 @@ def test_a_client_that_falls_silent_is_replaced(broker, topic, monkeypatch):
             os.kill(ingester.client_pids[0], signal.SIGSTOP)
             stopped_s = time.monotonic()
             sent(broker, name, records)
-            wait_until(lambda: ingester.restarts)
-        wait_until(is_read(loop, broker, name))
+            eventually(lambda: ingester.restarts)
+        eventually(is_read(loop, broker, name))
         elapsed_s = time.monotonic() - stopped_s
         print(f"exact again {elapsed_s:.2f} s after it fell silent")
         assert elapsed_s < limit_s + within(EXACT_WITHIN_S)
@@ -159,14 +158,14 @@ def test_a_new_partition_is_read_from_its_start_while_the_others_go_on(broker, t
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name, ingesters=2)) as ingester:
         assert len(ingester.client_pids) == 1, "more clients than partitions"
         sent(broker, name, records.slice(0, half))
-        wait_until(is_read(loop, broker, name))
+        eventually(is_read(loop, broker, name))
         broker.add_partitions(name, 3)
-        wait_until(lambda: len(ends(broker, name)) == 3)
+        eventually(lambda: len(ends(broker, name)) == 3)
         # Other edges than those before: an edge must not change its partition.
         moved = records.slice(half, len(records))
         moved = type(moved)(moved.src + 10_000, moved.dst + 10_000, moved.weight, moved.op)
         sent(broker, name, moved)
-        wait_until(is_read(loop, broker, name))
+        eventually(is_read(loop, broker, name))
         assert ingester.restarts == 0
         assert set(loop.offsets()) == {f"{name}:{number}" for number in range(3)}
         assert len(ingester.client_pids) == 2
@@ -207,7 +206,7 @@ def test_what_a_transaction_took_back_is_not_read_and_its_offsets_are_passed_ove
             else:
                 producer.commit_transaction()
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name)) as ingester:
-        wait_until(lambda: loop.offsets() == ends(broker, name))
+        eventually(lambda: loop.offsets() == ends(broker, name))
         assert loop.offsets() == {f"{name}:0": 6}
         assert ingester.statistics()[0].lag_records == 0
         assert answered(loop)[1] == {1: 0.0, 2: 1.0, 4: 1.0}
@@ -219,7 +218,7 @@ def test_the_same_edge_at_two_offsets_is_two_edges(broker, topic):
         for value in (b'{"src": 1, "dst": 2}', b'{"src": 1, "dst": 2}', b'{"src": 1, "dst": 2, "op": "-"}'):
             producer.send(name, value)
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name)):
-        wait_until(lambda: loop.offsets() == {f"{name}:0": 3})
+        eventually(lambda: loop.offsets() == {f"{name}:0": 3})
         assert answered(loop)[1] == {1: 0.0, 2: 1.0}
         assert loop.statistics().edges == 1
 
@@ -235,7 +234,7 @@ def test_records_of_many_sizes_keep_the_order_of_each_edge(broker, topic):
             ]
             producer.send(name, b"\n".join(lines), partition=0)
     with shortest_paths() as loop, pumped(loop, settings_of(broker, name)):
-        wait_until(lambda: loop.offsets().get(f"{name}:0") == 400)
+        eventually(lambda: loop.offsets().get(f"{name}:0") == 400)
         assert answered(loop)[1][2] == 399.0
 
 
@@ -265,12 +264,12 @@ def test_a_group_shows_where_we_are_and_what_others_do_with_it_changes_nothing(b
     records = stream(1500, seed=10)
     settings = settings_of(broker, name, group=group, ingesters=2)
     # Somebody was there before, and far ahead.
-    wait_until(lambda: is_committed(broker, group, dict.fromkeys(ends(broker, name), 10**6)))
+    eventually(lambda: is_committed(broker, group, dict.fromkeys(ends(broker, name), 10**6)))
     with shortest_paths() as loop, pumped(loop, settings) as ingester:
         assert len(ingester.client_pids) == 2
         sent(broker, name, records.slice(0, 500))
-        wait_until(is_read(loop, broker, name))
-        wait_until(lambda: committed(broker, group) == loop.offsets())
+        eventually(is_read(loop, broker, name))
+        eventually(lambda: committed(broker, group) == loop.offsets())
         # A member that joins makes the group rebalance, and takes the right to commit away from us.
         member = KafkaConsumer(
             name,
@@ -280,23 +279,23 @@ def test_a_group_shows_where_we_are_and_what_others_do_with_it_changes_nothing(b
             auto_offset_reset="latest",
         )
         try:
-            wait_until(
+            eventually(
                 lambda: member.poll(timeout_ms=1000) is not None and member.assignment(), timeout_s=180
             )
             sent(broker, name, records.slice(500, 1000))
-            wait_until(is_read(loop, broker, name))
-            wait_until(
+            eventually(is_read(loop, broker, name))
+            eventually(
                 lambda: "group lag does not show where we are" in (ingester.statistics()[0].last_error or "")
             )
             member.commit({TopicPartition(name, number): OffsetAndMetadata(7, "", -1) for number in range(3)})
         finally:
             member.close()
         broker.add_partitions(name, 4)
-        wait_until(lambda: len(ends(broker, name)) == 4)
+        eventually(lambda: len(ends(broker, name)) == 4)
         moved = records.slice(1000, len(records))
         sent(broker, name, type(moved)(moved.src + 10_000, moved.dst + 10_000, moved.weight, moved.op))
-        wait_until(is_read(loop, broker, name))
-        wait_until(lambda: committed(broker, group) == loop.offsets())
+        eventually(is_read(loop, broker, name))
+        eventually(lambda: committed(broker, group) == loop.offsets())
         assert len(loop.offsets()) == 4
         assert ingester.restarts == 0
         assert loop.statistics().admitted == len(records)

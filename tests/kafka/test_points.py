@@ -12,7 +12,8 @@ import tornado as tornado_loops
 from apps.logistic_regression import LogisticRegression
 from tests.end_to_end.running import Service, told
 from tests.kafka.chunks import arrow_message
-from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, wait_until
+from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS
+from tests.promised import eventually
 
 pytestmark = [pytest.mark.kafka, LIBRARY_LEAVES_SOCKETS]
 
@@ -106,13 +107,13 @@ def test_a_killed_service_goes_on_behind_the_points_that_its_snapshot_has(broker
 
     send(broker, name, as_json(range(80)))
     with Service(tmp_path, *words, app=LEARNS) as service:
-        wait_until(lambda: offsets(service) == {f"{name}:0": 40, f"{name}:1": 40})
+        eventually(lambda: offsets(service) == {f"{name}:0": 40, f"{name}:1": 40})
         version = service.ask(loop="model")["snapshot"]["version"]
-        wait_until(lambda: service.metric("tornado_checkpoint_version") >= version)
+        eventually(lambda: service.metric("tornado_checkpoint_version") >= version)
         service.signal(signal.SIGKILL)
     send(broker, name, [*as_json(range(80, COUNT)), (0, b'{"id": 0, "op": "-"}')])
     with Service(tmp_path, *words, app=LEARNS) as service:
-        wait_until(lambda: offsets(service) == {f"{name}:0": 61, f"{name}:1": 60})
+        eventually(lambda: offsets(service) == {f"{name}:0": 61, f"{name}:1": 60})
         values = [row["value"] for row in service.ask(loop="model")["result"]["values"]]
         assert values == pytest.approx([*optimum(range(1, COUNT)).values()], abs=1e-3)
         assert service.restored["snapshot"]["offsets"] == {f"{name}:0": 40, f"{name}:1": 40}

@@ -17,9 +17,9 @@ from tests.kafka.topics import (
     ends,
     prefix_model,
     replayed,
-    wait_until,
     with_repeats,
 )
+from tests.promised import eventually
 from tornado.loops.stored_snapshot import StoredSnapshots
 from tornado.records.operations import SYMBOLS
 from tornado.storage import open_store
@@ -47,7 +47,7 @@ def test_a_session_that_is_killed_goes_on_from_its_snapshot_and_has_every_record
                 service.wait_for("topic")
                 begun.append(service.restored)
                 first = 0 if service.restored is None else service.restored["snapshot"]["version"]
-                wait_until(lambda: service.metric("tornado_checkpoint_version") > first + 3)  # noqa: B023 - called at once
+                eventually(lambda: service.metric("tornado_checkpoint_version") > first + 3)  # noqa: B023 - called at once
                 answers.append(service.ask())
                 assert sending.is_sending
                 clients = psutil.Process(service._process.pid).children()
@@ -63,7 +63,7 @@ def test_a_session_that_is_killed_goes_on_from_its_snapshot_and_has_every_record
         service.wait_for("topic")
         begun.append(service.restored)
         stops = ends(broker, name)
-        wait_until(lambda: service.ask()["snapshot"]["offsets"] == stops)
+        eventually(lambda: service.ask()["snapshot"]["offsets"] == stops)
         answers.append(service.ask())
         edges = service.edges()
         sources = service.client.get("/v1/loops/sssp").json()["sources"]
@@ -136,7 +136,7 @@ def test_a_file_what_was_pushed_and_a_topic_go_on_together_with_names_for_ids(br
 
     def is_in(service, **offsets):
         stops = offsets | {key: end for key, end in ends(broker, name).items() if end}
-        wait_until(lambda: service.ask(vertices=["v1"])["snapshot"]["offsets"] == stops)
+        eventually(lambda: service.ask(vertices=["v1"])["snapshot"]["offsets"] == stops)
 
     send(0, 150)
     with Service(tmp_path, *arguments, "--checkpoint-every", "100ms", source="v1") as service:
@@ -144,7 +144,7 @@ def test_a_file_what_was_pushed_and_a_topic_go_on_together_with_names_for_ids(br
         is_in(service, **{"roads.csv": 300})
         push(service, 0, 200)
         is_in(service, http=200, **{"roads.csv": 300})
-        wait_until(
+        eventually(
             lambda: service.metric("tornado_checkpoint_version") == service.ask()["snapshot"]["version"]
         )
         service.signal(signal.SIGKILL)

@@ -4,7 +4,6 @@ import contextlib
 import json
 import math
 import threading
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -36,13 +35,6 @@ def settings_of(broker, topic, value_format="json", when_deleted="stop", **optio
         when_deleted=WhenDeleted(when_deleted),
         **options,
     )
-
-
-def wait_until(condition, timeout_s=60, period_s=0.02):
-    until_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < until_s, f"not within {timeout_s} s"
-        time.sleep(period_s)
 
 
 @contextlib.contextmanager

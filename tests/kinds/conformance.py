@@ -8,7 +8,6 @@ import gc
 import itertools
 import json
 import math
-import time
 import weakref
 from collections import defaultdict
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from tests import promised
 from tests.engine.places import is_restored, lose
 from tornado.engine import SimulationEngine, Wire
 from tornado.engine.wire import FENCE_BYTES
@@ -65,13 +65,15 @@ def pause(master, random):
 
 
 def eventually(condition, master):
-    until_s = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < until_s
-        if isinstance(master.engine, SimulationEngine):
+    simulated = isinstance(master.engine, SimulationEngine)
+
+    def look():
+        found = condition()
+        if simulated and not found:
             master.engine.step(200)  # conditions may be dear, such as a collection
-        else:
-            time.sleep(0.01)
+        return found
+
+    promised.eventually(look, WAIT_S, period_s=0.0 if simulated else 0.01)
 
 
 # Streams

@@ -6,11 +6,12 @@ import pytest
 
 from apps.pagerank import PageRank
 from apps.reachability import Reachability
-from tests.engine.places import eventually, lose
+from tests.engine.places import lose
 from tests.kinds.brittle import BRITTLE, Brittle
 from tests.kinds.conformance import values_of
 from tests.kinds.toy.main_part import ToyMain
 from tests.kinds.toy.program import InWeights
+from tests.promised import eventually
 from tornado.engine import SimulationEngine
 from tornado.errors import InternalError
 from tornado.kinds import KINDS

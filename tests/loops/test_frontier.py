@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from apps.sssp import ShortestPaths
-from tests.query.conftest import eventually
+from tests.promised import eventually
 from tornado.loops import Master
 from tornado.loops.frontier import FrontierHolder, LoopFrontier, frontier_of
 from tornado.records.edge_batch import EdgeBatch

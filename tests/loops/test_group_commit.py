@@ -6,7 +6,7 @@ from threading import Event, Thread
 
 import pytest
 
-from tests.query.conftest import eventually
+from tests.promised import eventually
 from tornado.clock import ManualClock
 from tornado.errors import QueueFull, StoreFull
 from tornado.loops.admission_log import LogEntry

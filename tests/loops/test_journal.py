@@ -5,7 +5,7 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.kept_store import KeptStore
-from tests.query.conftest import eventually
+from tests.promised import eventually
 from tornado.graph import PartitionMap
 from tornado.loops import Master, journal
 from tornado.loops.admission_log import AdmissionLog, LogEntry

@@ -6,7 +6,7 @@ import pytest
 
 from apps.sssp import ShortestPaths
 from tests.kept_store import Away, KeptStore
-from tests.query.conftest import eventually
+from tests.promised import eventually
 from tornado.clock import ManualClock
 from tornado.errors import InvalidArgument, StoreFull, StoreUnreachable
 from tornado.loops import log_watch

@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections import defaultdict
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
 from tests.loops.snapshot_writer import SOURCE, stream
+from tests.promised import eventually
 from tests.shortened import shortened
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
@@ -382,13 +382,6 @@ def test_the_memory_of_a_stored_graph_is_given_back_with_its_branch(ending):
         finally:
             gc.enable()
         judge(loop.fork(), stream(), len(stream()))
-
-
-def eventually(condition):
-    until = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"source": 3}])

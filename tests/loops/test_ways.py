@@ -4,7 +4,6 @@ Which of several ways that are as good a branch gives is its business, so what a
 """
 
 import math
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -17,6 +16,7 @@ from apps.connected_components import ConnectedComponents
 from apps.reachability import Reachability
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
+from tests.promised import eventually
 from tornado.errors import InternalError, InvalidArgument, WorkerLost
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.graph import graph_columns as graph_names
@@ -40,13 +40,6 @@ def inserted(src, dst, weight):
 
 def removed(src, dst, weight):
     return EdgeBatch.of(src, dst, weight, op=REMOVE)
-
-
-def until(condition):
-    until_s = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < until_s, "it did not come to that in time"
-        time.sleep(0.002)
 
 
 def graph_of(edges):
@@ -254,7 +247,7 @@ def test_the_version_is_given_up_with_the_ways_or_with_the_branch():
         assert again[2].vertices.tolist() == first[2].vertices.tolist() == [0, 1, 2]
         assert leases(master, loop) == [1, 1]
         branch.give_up_ways()
-        until(lambda: leases(master, loop) == [0, 0])
+        eventually(lambda: leases(master, loop) == [0, 0])
         with pytest.raises(InternalError, match="given up"):
             branch.ways([2])
         branch.release()
@@ -262,10 +255,10 @@ def test_the_version_is_given_up_with_the_ways_or_with_the_branch():
         assert unread.wait(TIMEOUT_S)
         assert leases(master, loop) == [1, 1]
         unread.release()
-        until(lambda: leases(master, loop) == [0, 0])
+        eventually(lambda: leases(master, loop) == [0, 0])
         gone = loop.fork(reads_ways=True)
         gone.cancel()
-        until(lambda: leases(master, loop) == [0, 0])
+        eventually(lambda: leases(master, loop) == [0, 0])
 
 
 @pytest.mark.parametrize(

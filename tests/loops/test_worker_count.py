@@ -7,7 +7,7 @@ import pytest
 
 import tornado
 from apps.sssp import ShortestPaths
-from tests.end_to_end.test_recovery import eventually
+from tests.promised import eventually
 from tornado.clock import ManualClock
 from tornado.engine import WorkerUse
 from tornado.errors import Busy, InvalidArgument, NotSupported

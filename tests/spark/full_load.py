@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import httpx
 
 from tests.end_to_end.running import NDJSON
-from tests.end_to_end.test_recovery import eventually
+from tests.promised import eventually
 from tests.spark.known_sources import csv_lines, json_lines
 
 PARTITIONS = 2

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.end_to_end.running import Service
-from tests.kafka.topics import wait_until
+from tests.promised import eventually
 from tests.spark.stand import PAUSE_S
 from tests.spark.test_roads import of_one_instant
 from tests.spark.topic_of_roads import BAD, TopicOfRoads, check, recorded, recording_source
@@ -118,7 +118,7 @@ def test_a_run_with_its_pipeline_fills_in_the_past_and_goes_on_though_it_is_kill
     roads.send(half)
     with Service(tmp_path, *options) as service:
         pid = service.wait_for("pipeline")["pid"]
-        wait_until(lambda: offsets(service), 240, PAUSE_S)
+        eventually(lambda: offsets(service), 240, PAUSE_S)
         past = offsets(service)
         # After its history is in, and before its stream has begun: seconds lie between.
         os.kill(pid, signal.SIGKILL)
@@ -133,12 +133,12 @@ def test_a_run_with_its_pipeline_fills_in_the_past_and_goes_on_though_it_is_kill
     roads.send()
     with Service(tmp_path, *options) as service:
         pid = service.wait_for("pipeline")["pid"]
-        wait_until(lambda: sum(offsets(service).values()) == len(roads.stream), 240, PAUSE_S)
+        eventually(lambda: sum(offsets(service).values()) == len(roads.stream), 240, PAUSE_S)
         answer = service.ask()
         [source] = answer["snapshot"]["offsets"].keys() - past.keys()
         assert answer["snapshot"]["offsets"] == {**past, source: len(roads.stream) - half}
         roads.check_end(answer)
-        wait_until(lambda: told(service, source)["rejected"] == len(BAD), period_s=PAUSE_S)
+        eventually(lambda: told(service, source)["rejected"] == len(BAD), period_s=PAUSE_S)
         assert (told(service, source)["state"], told(service, source)["lag_records"]) == ("running", 0)
         assert told(service, source)["rows_per_s"] > 0
         assert f'tornado_source_lag_records{{source="{source}",stream="sssp"}} 0.0' in metrics(service)

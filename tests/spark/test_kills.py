@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from tests.end_to_end.running import Service
-from tests.end_to_end.test_recovery import eventually
+from tests.promised import eventually
 from tests.shortened import in_soak
 from tests.spark.full_load import (
     PARTITIONS,

@@ -5,8 +5,8 @@ import pytest
 
 from apps.bfs import BreadthFirstSearch
 from apps.pagerank import PageRank
-from tests.engine.places import eventually
 from tests.kinds.accumulative.truth import Multigraph, distance, pagerank
+from tests.promised import eventually
 from tornado.loops import Master
 from tornado.records.edge_batch import EdgeBatch
 from tornado.testing import rmat

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.kinds.learning.programs import MeanOfFeatures
-from tests.query.conftest import eventually
+from tests.promised import eventually
 from tornado.errors import InvalidArgument
 from tornado.kinds.learning import main_processor
 from tornado.loops import Master
