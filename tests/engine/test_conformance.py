@@ -122,9 +122,12 @@ def test_closing_leaves_no_process_and_no_thread(place):
     assert branch.wait(0)
     master.close()  # a second time does nothing
     eventually(lambda: not any(runs(pid) for pid in begun), 10)
-    left = {thread.name for thread in set(threading.enumerate()) - threads if thread.is_alive()}
-    assert not {name for name in left if "tornado" in name}
-    assert engines_threads(left) == set()
+
+    def left():
+        return {thread.name for thread in set(threading.enumerate()) - threads if thread.is_alive()}
+
+    eventually(lambda: not any("tornado" in name for name in left()))
+    assert engines_threads(left()) == set()
 
 
 def spark_daemons(pids):

@@ -152,11 +152,11 @@ def test_closing_ends_who_waits():
     engine = ThreadEngine(1)
     started(engine, [0])
     answers = []
-    waiting = threading.Thread(target=lambda: answers.append(engine.wait_for(lambda: False, 30.0)))
+    waiting = threading.Thread(target=lambda: answers.append(engine.wait_for(lambda: False, 600.0)))
     waiting.start()
     time.sleep(0.05)
     engine.close()
-    waiting.join(5.0)
+    waiting.join(60.0)
     assert answers == [False]
 
 

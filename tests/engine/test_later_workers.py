@@ -11,7 +11,7 @@ from tests.engine.places import PLACES, Placed, master_at, stream
 
 FORKING = textwrap.dedent(
     """
-    import os, sys, time
+    import os, signal, sys, time
     from tornado.engine import later_workers, tell_later_workers
 
     told = []
@@ -33,12 +33,13 @@ FORKING = textwrap.dedent(
         os.waitpid(pid, 0)
 
     def wait_for(count):
-        for _ in range(200):
+        for _ in range(2000):
             if len(told) < count:
                 time.sleep(0.05)
 
     tell_later_workers("nobody listens", lambda: sys.exit("asked in vain"))
     later_workers.listen(load, quiet_s=0.5)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])  # it stays quiet for longer, however long these take
     forked(lambda: tell_later_workers("wrong", lambda: [""]))
     forked(lambda: tell_later_workers("needs nothing", lambda: None))
     forked(lambda: tell_later_workers("slow", lambda: ["1"]))
@@ -47,6 +48,7 @@ FORKING = textwrap.dedent(
     forked(lambda: tell_later_workers("too long", lambda: ["x" * 5_000]))
     forked(lambda: tell_later_workers("a kernel", lambda: ["its file"]))
     forked(lambda: forked(lambda: tell_later_workers("of another process", lambda: [""])))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
     wait_for(6)
     forked(lambda: tell_later_workers("a kernel", lambda: ["its file"]))
     forked(lambda: tell_later_workers("another", lambda: [""]))

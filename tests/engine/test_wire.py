@@ -244,7 +244,7 @@ def test_what_is_sent_over_a_connection_that_broke_is_lost_and_nobody_waits(kind
         assert breaks.events.poll(20_000) and breaks.taken()
         sender = threading.Thread(target=send, args=(socket, [b"another", b"message"]), daemon=True)
         sender.start()
-        sender.join(5)
+        sender.join(60)
         assert not sender.is_alive()
     finally:
         breaks.close()

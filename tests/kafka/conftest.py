@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from tests.ports import free_ports
+from tornado.testing import kafka_broker
 from tornado.testing.kafka_broker import KafkaBroker
 
 _NUMBERS = itertools.count(1)
@@ -18,7 +20,10 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 def broker(tmp_path_factory):
     """A broker that answers; one of its listeners leads nowhere, another wants a login."""
     folder = tmp_path_factory.mktemp("kafka")
-    with KafkaBroker(folder, astray="127.0.0.1:1", users={"anna": "right"}) as running:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kafka_broker, "_free_ports", free_ports)  # some of which it has to find free again
+        made = KafkaBroker(folder, astray="127.0.0.1:1", users={"anna": "right"})
+    with made as running:
         yield running
 
 

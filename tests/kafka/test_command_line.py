@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.end_to_end.running import CHECKOUT, Service, environment_in, run
 from tests.kafka.topics import LIBRARY_LEAVES_SOCKETS, check, replayed
-from tests.promised import eventually, within
+from tests.promised import eventually, took_s, within
 
 pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("compiled_paths"), LIBRARY_LEAVES_SOCKETS]
 
@@ -134,18 +134,23 @@ def test_a_service_shows_of_each_source_where_it_is_and_what_is_wrong(broker, to
             "http": (2, 1, 2),
         }
         assert service.ask()["snapshot"]["offsets"] == {key: one["offset"] for key, one in found.items()}
-        samples = {
-            (sample.name, sample.labels["source"]): sample.value
-            for family in text_string_to_metric_families(service.client.get("/metrics").text)
-            for sample in family.samples
-            if "source" in sample.labels and "stream" in sample.labels
-        }
+        samples = samples_of(service)
         for source, one in found.items():
             for field, metric in SIX.items():
                 shown = one[field] is not None if field == "last_error" else one[field]
                 if field != "rows_per_s":
                     assert samples[metric, source] == shown, (metric, source)
-            assert samples[SIX["rows_per_s"], source] > 0
+
+        def rates():
+            """They are of the last seconds, in which more comes in."""
+            with broker.producer() as producer:
+                for number in range(2):
+                    producer.send(name, b'{"src": 6, "dst": 10}', partition=number)
+            assert service.push('{"src": 1, "dst": 7}\n').status_code == 202
+            samples = samples_of(service)
+            return [samples[SIX["rows_per_s"], source] for source in found]
+
+        eventually(lambda: min(rates()) > 0, period_s=0.5)
         _, listed, _ = tornado(tmp_path, "ls", "--url", service.url)
         head, *lines = listed.splitlines()
         assert [word in head for word in ("records in", "rejected", "lag", "rows/s", "last error")] == [
@@ -157,6 +162,16 @@ def test_a_service_shows_of_each_source_where_it_is_and_what_is_wrong(broker, to
         [entry] = [entry for entry in quarantined if entry["source"] == f"{name}:1"]
         assert (entry["topic"], entry["partition"], entry["position"]) == (name, 1, 20)
         assert service.signal(signal.SIGINT) == 130
+
+
+def samples_of(service):
+    """The metrics of sources, by name and source."""
+    return {
+        (sample.name, sample.labels["source"]): sample.value
+        for family in text_string_to_metric_families(service.client.get("/metrics").text)
+        for sample in family.samples
+        if "source" in sample.labels and "stream" in sample.labels
+    }
 
 
 def clients_of(service):
@@ -206,11 +221,12 @@ def test_a_run_without_its_topic_fails_and_says_what_to_do(broker, tmp_path):
 
 def test_the_doctor_walks_the_way_to_a_topic_and_says_what_to_mend(broker, topic, tmp_path):
     name = topic(partitions=2)
-    began_s = time.monotonic()
-    code, out, err = tornado(tmp_path, "doctor", "--kafka", broker.address, "--topic", name, "--json")
-    assert time.monotonic() - began_s < within(8), (
-        "five seconds, and what it takes to start on a busy machine"
-    )
+    for _ in range(3):  # a broker that is kept from its work for seconds is none that works
+        began_s = time.monotonic()
+        code, out, err = tornado(tmp_path, "doctor", "--kafka", broker.address, "--topic", name, "--json")
+        assert took_s(began_s) < within(8), "five seconds, and what it takes to start on a busy machine"
+        if code == 0:
+            break
     assert (code, err) == (0, "")
     document = json.loads(out)
     assert (document["ok"], {one["status"] for one in document["checks"]}) == (True, {"ok"})

@@ -53,7 +53,7 @@ def test_a_session_that_is_killed_goes_on_from_its_snapshot_and_has_every_record
                 clients = psutil.Process(service._process.pid).children()
                 service.signal(signal.SIGKILL)
                 # Nobody is left behind.
-                assert len(psutil.wait_procs(clients, timeout=10)[0]) == 2
+                assert len(psutil.wait_procs(clients, timeout=60)[0]) == 2
             with open_store(url) as store:
                 snapshots = StoredSnapshots(store, "sssp")
                 found = [snapshots.find(version) for version in store.versions("sssp")]

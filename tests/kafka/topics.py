@@ -4,12 +4,15 @@ import contextlib
 import json
 import math
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from apps.sssp import ShortestPaths
+from tests.promised import eventually
+from tornado.clock import ManualClock
 from tornado.ingest.kafka.ingester import KafkaIngester
 from tornado.ingest.kafka.library import KafkaConsumer, TopicPartition
 from tornado.ingest.kafka.producer import EdgeProducer
@@ -49,13 +52,28 @@ def pumped(loop, settings, quarantine=None, **options):
     ingester = KafkaIngester(
         loop, settings, quarantine or Quarantine(None), check=loop.program.check, **options
     )
-    ingester.start()
+    ingester.start(timeout_s=60)
     try:
         yield ingester
         if ingester.error is not None:
             raise ingester.error
     finally:
         assert ingester.stop(timeout_s=30)
+
+
+def given_up(loop, settings):
+    """What is said by a start that is given up when its client has told of its trouble; the limit of the start is not what makes it slow."""
+    clock = ManualClock()
+    ingester = KafkaIngester(loop, settings, Quarantine(None), clock=clock)
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(ingester.start, timeout_s=10.0)
+        try:
+            eventually(lambda: ingester._trouble or starting.done())
+        finally:
+            clock.advance(10.0)
+        error = starting.exception(60)
+    assert ingester.wait(timeout_s=60)
+    return error
 
 
 def sent(broker, topic, batch, value_format="json", **options):

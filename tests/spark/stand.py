@@ -5,7 +5,6 @@ import json
 import os
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +13,7 @@ import time
 import psutil
 
 from tests.end_to_end.running import CHECKOUT, Service
+from tests.ports import free_port
 from tests.spark.gates import Gates
 from tests.spark.recorded import Recording
 
@@ -21,12 +21,6 @@ LOCAL = "local[2,4]"
 CLUSTER = "local-cluster[2,1,1024]"
 # Between two questions: who asks all the time takes from Spark what it needs to get on.
 PAUSE_S = 0.1
-
-
-def free_port():
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return bound.getsockname()[1]
 
 
 def is_running(process, program):

@@ -8,6 +8,7 @@ at, and killed.
 import os
 import random
 import signal
+import threading
 import time
 from collections import Counter
 from contextlib import ExitStack, suppress
@@ -16,6 +17,7 @@ import httpx
 import pytest
 
 from tests.end_to_end.running import Service
+from tests.ports import free_port
 from tests.promised import eventually
 from tests.shortened import in_soak
 from tests.spark.full_load import (
@@ -30,7 +32,6 @@ from tests.spark.full_load import (
 from tests.spark.given_answers import Judge
 from tests.spark.known_sources import KnownGraph, KnownSource
 from tests.spark.marked_service import PHASES, Marks
-from tests.spark.stand import free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -47,7 +48,7 @@ LONG = (
 )
 _GROWS_BY = 30_000
 _LONGEST_LOAD_S, _LONGEST_START_S = 2.5, 4.0
-_WAITS_S = 30.0
+_WAITS_S, _AGAIN_S = 180.0, 3.0
 _AWAY_S = 30.0
 
 
@@ -100,8 +101,11 @@ class Stand:
 
     def kill_in(self, phase, service):
         """Kill it when it is in the middle of a phase, at an instant of that which nobody chooses."""
-        until_s = time.monotonic() + _WAITS_S
-        while time.monotonic() < until_s:
+        begun_s = again_s = time.monotonic()
+        while (now_s := time.monotonic()) < begun_s + _WAITS_S:
+            if phase == "rescale" and now_s >= again_s:
+                self.begin_rescale(service)
+                again_s = now_s + _AGAIN_S
             if phase in self.marks.now():
                 time.sleep(self.chance.choice([0.0, 0.0, 0.002, 0.01, 0.05]))
                 os.kill(service.pid, signal.SIGSTOP)
@@ -117,10 +121,15 @@ class Stand:
         self.killed_in.update(self.marks.now() or {"no phase"})
 
     def begin_rescale(self, service):
-        """Have it be put on another number of workers; nobody waits for that."""
-        wish = {"workers": self.chance.choice([number for number in range(1, 5) if number != self._workers])}
-        with suppress(httpx.ReadTimeout):
-            httpx.post(f"{service.url}/v1/streams/sssp/rescale", json=wish, timeout=0.05)
+        """Have it be put on another number of workers; only a thread waits for that, until it is killed."""
+        self._workers = self.chance.choice([number for number in range(1, 5) if number != self._workers])
+        wish = {"workers": self._workers}
+
+        def ask():
+            with suppress(httpx.TransportError):
+                httpx.post(f"{service.url}/v1/streams/sssp/rescale", json=wish, timeout=120)
+
+        threading.Thread(target=ask, daemon=True).start()
 
     def turn(self, phase, engine):
         """Start it, load it, kill it, and judge what was answered and what is left."""
@@ -150,9 +159,9 @@ class Stand:
             self.spark.go_on()
             if phase != "any":
                 load.wait_begun()
-            if phase == "rescale" or (phase == "any" and self.chance.random() < 0.3):
-                self.begin_rescale(service)
             if phase == "any":
+                if self.chance.random() < 0.3:
+                    self.begin_rescale(service)
                 time.sleep(self.chance.uniform(0.0, 0.5))
                 self.kill(service)
             else:

@@ -120,7 +120,7 @@ def test_a_service_that_is_not_there_is_tried_for_the_time_that_was_given():
         pytest.raises(ConnectionLost, match=r"nothing answers at http://127.0.0.1:9, tried for 0.6 s"),
     ):
         loop.describe()
-    assert 0.2 <= time.monotonic() - begun_s < 5
+    assert 0.2 <= time.monotonic() - begun_s < 30  # and not the minute that is usual
 
 
 @needs_pyspark

@@ -242,8 +242,8 @@ def test_waking_and_messages_end_a_wait_and_nothing_else_does():
         timer = threading.Timer(0.02, signal)
         started = clock.monotonic()
         timer.start()
-        assert worker.wait(10.0)
-        assert clock.monotonic() - started < 5
+        assert worker.wait(60.0)
+        assert clock.monotonic() - started < 30
         timer.join()
     assert fabric.statistics().messages_waiting == 1
     assert worker.step()
