@@ -3,6 +3,7 @@
 import pytest
 
 from tests.engine.places import PLACES, REMOTE, master_at
+from tornado.engine import transport
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +36,12 @@ def remote(request, spark_context):
 def master(place):
     with master_at(place) as made:
         yield made
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """For tests that count losses, none of which is one of silence: where the machine stands still for a moment all are silent."""
+    monkeypatch.setattr(transport, "SILENT_S", 60.0)
 
 
 @pytest.fixture

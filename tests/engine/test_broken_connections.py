@@ -107,6 +107,7 @@ def relays(monkeypatch):
         relay.close()
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("what", ["peers 1", "requests 0", "reports"])
 def test_a_connection_that_breaks_alone_is_a_loss_of_the_workers(relays, what):
     records = stream(seed=5)

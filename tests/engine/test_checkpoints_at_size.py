@@ -119,6 +119,7 @@ def check(branch, edges, root):
     branch.release()
 
 
+@pytest.mark.usefixtures("patient")
 def test_checkpoints_under_full_admission_lose_no_worker_and_are_exact(place, tmp_path, monkeypatch):
     monkeypatch.setattr("tornado.loops.admission_log._LONG_LOG_RECORDS", 1000)
     edges = rmat(13)

@@ -110,6 +110,7 @@ def test_a_worker_that_ends_or_hangs_while_edges_come_and_branches_run(lossy, nu
     assert lossy.engine.losses == 1
 
 
+@pytest.mark.usefixtures("patient")
 def test_components_are_restored_with_their_reverse_lists(lossy):
     """What was admitted before there were reverse lists has to be in them too, when the journal is gone through again."""
     records = stream(seed=9, vertices=2000, edges=5000)
@@ -128,6 +129,7 @@ def test_components_are_restored_with_their_reverse_lists(lossy):
         lossy.remove("components")
 
 
+@pytest.mark.usefixtures("patient")
 def test_records_that_were_shared_out_for_components_count_once_when_these_are_gone_or_there_again(lossy):
     records = stream(seed=10, vertices=1000, edges=3000)
     with Placed(lossy, "directed", records) as streamed:
@@ -166,6 +168,7 @@ def test_a_branch_with_other_parameters_is_forked_again_from_the_same_cut(lossy)
         assert stopped.state in {BranchState.STOPPED, BranchState.CONVERGED}
 
 
+@pytest.mark.usefixtures("patient")
 def test_workers_that_are_lost_again_while_they_are_restored(lossy, monkeypatch):
     restart, left = lossy.engine.on_restart, [2]
 
@@ -294,6 +297,7 @@ def test_a_branch_can_be_cancelled_while_its_worker_hangs(lossy):
         streamed.check_branch(streamed.loop.fork())
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_loop_that_is_started_while_workers_are_lost_runs_or_says_so(lossy):
     with Placed(lossy, "streamed", stream()) as streamed:
         admit_all(streamed, 4000)
@@ -494,6 +498,7 @@ def test_a_branch_older_than_the_newest_snapshot_fails_and_its_end_may_ask_again
         streamed.check_main()
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("kills", [2, pytest.param(12, marks=pytest.mark.soak)])
 def test_workers_are_killed_between_and_in_checkpoints_of_a_durable_store(remote, tmp_path, kills):
     engine, _, spark = remote.partition(":")

@@ -29,6 +29,7 @@ LIMITS = HttpLimits(
     ask_timeout_s=DEADLINE_S,
     read_timeout_s=DEADLINE_S,
     admission_timeout_s=DEADLINE_S,
+    edge_requests=1000,  # none is refused because of those that are left behind and go on
 )
 NDJSON = {"content-type": "application/x-ndjson"}
 

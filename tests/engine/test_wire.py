@@ -307,6 +307,7 @@ def test_a_worker_that_waits_is_woken_by_a_message_and_by_other_threads():
         context.term()
 
 
+@pytest.mark.usefixtures("patient")
 def test_strangers_who_talk_to_driver_and_workers_change_nothing(lossy):
     with Placed(lossy, "streamed", stream()) as streamed:
         streamed.admit(2000)
@@ -345,6 +346,7 @@ def test_strangers_who_talk_to_driver_and_workers_change_nothing(lossy):
             context.term()
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("fence", [None, OTHER], ids=["without a key", "with the key of another set"])
 def test_the_text_of_a_kernel_and_the_name_of_a_program_are_run_for_nobody_but_who_has_the_key(
     lossy, fence, tmp_path
@@ -408,6 +410,7 @@ def test_the_text_of_a_kernel_and_the_name_of_a_program_are_run_for_nobody_but_w
             compiled.unlink(missing_ok=True)
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("fence", [None, OTHER])
 def test_a_message_without_an_end_is_not_held_for_whoever_does_not_know_the_fence(fence):
     part = bytes(wire.FRAME_BYTES)
@@ -450,6 +453,7 @@ def test_a_message_without_an_end_is_not_held_for_whoever_does_not_know_the_fenc
         assert engine.losses == 0
 
 
+@pytest.mark.usefixtures("patient")
 def test_nothing_larger_than_a_frame_is_taken_in_from_strangers_and_larger_messages_of_ours_come_in_whole():
     records = stream(vertices=50_000, edges=200_000)
     with Master(workers=2, engine="processes") as master, Placed(master, "streamed", records) as streamed:

@@ -8,6 +8,7 @@ import pytest
 
 from apps.bfs import BreadthFirstSearch
 from apps.sssp import ShortestPaths
+from tests.promised import eventually
 from tornado import EdgeBatch
 from tornado.errors import (
     ConnectionLost,
@@ -100,7 +101,9 @@ def test_loops_that_begin_at_any_time_are_exact_while_edges_come_and_go(engine, 
         prefixes = set()
         while feeder.is_alive():
             for loop in loops:
+                before = feeder.admitted
                 feeder.allowed.release(20)
+                eventually(lambda before=before: feeder.admitted > before or not feeder.is_alive())
                 prefixes.add(judge(loop, history))
         assert feeder.error is None
         assert len(prefixes) > len(loops)  # all of them were there while edges came

@@ -46,7 +46,7 @@ def test_answers_are_exact_for_the_batch_that_they_name_and_bad_records_are_name
         queries = started(spark, roads, tmp_path, service.url)
         source = f"spark:{queries[1].id}"
         try:
-            for end in (len(roads.stream) // 2, len(roads.stream)):
+            for end in (len(roads.stream) // 3, len(roads.stream) // 2, len(roads.stream)):
                 roads.send(end)
                 until_s = time.monotonic() + 120
                 while (prefix := checked_answer(service, source, tmp_path)) < end:
@@ -54,6 +54,7 @@ def test_answers_are_exact_for_the_batch_that_they_name_and_bad_records_are_name
                     prefixes.add(prefix)
                     time.sleep(PAUSE_S)
                 assert prefix == end
+                prefixes.add(prefix)
             roads.check_end(service.ask())
             queries[0].processAllAvailable()
         finally:
