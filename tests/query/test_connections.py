@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import h11
 import httpx
 import pytest
 
@@ -18,6 +19,7 @@ from tests.query.silent_clients import HEAD
 from tornado.query.http_connections import make_room_for_connections
 
 ROOT = Path(__file__).resolve().parents[2]
+JSON = b"Content-Type: application/json\r\n"
 
 
 @pytest.fixture
@@ -124,6 +126,115 @@ def test_who_has_waited_longest_makes_room_for_one_more_and_who_asks_does_not(se
         finally:
             for connection in idle:
                 connection.close()
+
+
+NEVER_ENDING = {
+    "nobody reads it": (b"GET /healthz", b"Content-Length: 1000000000", b"200 OK"),
+    "nobody reads its chunks": (b"GET /healthz", b"Transfer-Encoding: chunked", b"200 OK"),
+    "there is nothing": (b"POST /v1/nothing", b"Content-Length: 1000", b"404 Not Found"),
+    "it is too large": (b"POST /v1/queries", JSON + b"Content-Length: 1000000000", b"413 "),
+    "it is of no known type": (b"POST /v1/queries", b"Content-Length: 1000", b"415 "),
+}
+
+
+def read_on(connection):
+    """What comes until the other end ends it, or resets it."""
+    connection.settimeout(30)
+    told = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(1 << 16):
+            told += part
+    return told
+
+
+@pytest.mark.parametrize("why", NEVER_ENDING)
+def test_a_request_that_is_answered_before_its_body_is_there_ends_its_connection(serve_with, why):
+    asked, framing, answered = NEVER_ENDING[why]
+    client = serve_with(head_timeout_s=0.5)
+    [slow] = opened(client)
+    with slow:
+        slow.sendall(asked + b" HTTP/1.1\r\nHost: localhost\r\n" + framing + b"\r\n\r\n")
+        told = slow.recv(1 << 16)
+        assert answered in told.splitlines()[0] + b" "
+        assert b"connection: close" in told.lower()
+        with contextlib.suppress(ConnectionError):
+            for _ in range(200):
+                slow.sendall(b"1\r\nx\r\n" if b"chunked" in framing else b"x")
+                time.sleep(0.01)
+        eventually(lambda: not client.server._connections.open)
+    assert client.get("/healthz").status_code == 200
+
+
+def test_whoever_is_answered_in_the_middle_of_a_body_of_some_size_hears_the_answer(serve_with):
+    client = serve_with()
+    [honest] = opened(client)
+    with honest:
+        honest.sendall(b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n")
+        for _ in range(30):  # without reading, as clients do
+            honest.sendall(bytes(100_000))
+            time.sleep(0.005)
+        told = read_on(honest)
+        assert told.startswith(b"HTTP/1.1 404") and told.endswith(b"}"), told
+
+
+def test_what_is_sent_behind_an_answer_is_not_read_without_an_end(serve_with, monkeypatch):
+    monkeypatch.setattr("tornado.query.http_connections.LINGER_S", 600.0)
+    client = serve_with(head_timeout_s=600.0)
+    [eager] = opened(client)
+    with eager:
+        eager.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000000\r\n\r\n")
+        with pytest.raises(ConnectionError):
+            eager.sendall(bytes(1 << 30))
+
+
+def bodies_under_way(client):
+    return sum(one.conn.their_state is h11.SEND_BODY for one in list(client.server._connections._open))
+
+
+def test_bodies_under_way_make_room_where_nobody_waits_and_what_is_being_answered_does_not(serve_with, fake):
+    client = serve_with(connections=4)
+    fake.gate.clear()
+    asked = client.post("/v1/queries", json={"loop": "roads"}).json()
+    url = f"{client.server.url}/v1/queries/{asked['id']}/events"
+    client.close()
+    with httpx.stream("GET", url, timeout=30) as events:
+        lines = events.iter_lines()
+        assert next(lines) == "event: progress"
+        eventually(lambda: client.server._connections.open == 1)
+        sending = []
+        try:
+            for count in (1, 2, 3):
+                sending += opened(client)
+                sending[-1].sendall(
+                    b"POST /v1/queries HTTP/1.1\r\nHost: localhost\r\n" + JSON + b"Content-Length: 9\r\n\r\n{"
+                )
+                # In this order, whatever the machine does meanwhile.
+                eventually(lambda count=count: bodies_under_way(client) == count)
+            assert httpx.get(f"{client.server.url}/healthz").status_code == 200
+            eventually(lambda: is_closed(sending[0]))
+            assert not any(map(is_closed, sending[1:]))
+            fake.gate.set()
+            assert any("done" in line for line in lines)
+        finally:
+            for connection in sending:
+                connection.close()
+
+
+def test_what_is_no_body_behind_an_answer_that_has_begun_breaks_it_off_without_a_traceback(
+    serve_with, fake, caplog
+):
+    client = serve_with()
+    fake.gate.clear()
+    asked = client.post("/v1/queries", json={"loop": "roads"}).json()
+    [strange] = opened(client)
+    with strange:
+        strange.sendall(f"GET /v1/queries/{asked['id']}/events HTTP/1.1\r\nHost: localhost\r\n".encode())
+        strange.sendall(b"Transfer-Encoding: chunked\r\n\r\n")
+        assert b"200 OK" in strange.recv(1 << 16)
+        strange.sendall(b"no chunk\r\n")
+        read_on(strange)
+    fake.gate.set()
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def latencies(client, count):

@@ -1,8 +1,10 @@
 """Connections that cost a server little, whatever their other ends do: who neither asks nor reads is let go.
 
-The framework bounds a body in time and leaves a request's head, and an answer that nobody reads, without any end. So whoever sends a byte
-a second could hold connections until none is left for others. Here a head has so long to arrive and an answer to be read on
-(`HttpLimits`), and when there are more connections than `most`, the one that has waited longest without asking makes room for the new one.
+The framework leaves a request's head, the rest of a body behind its answer, and an answer that nobody reads, without any end. So whoever
+sends a byte a second could hold connections until none is left for others. Here a head has so long to arrive and an answer to be read on
+(`HttpLimits`), and a request that is answered before its body is there ends its connection, soon (`http_lingering.py`). When there are more
+connections than `most`, the one that has waited longest without asking, or with its answer behind it, makes room for the new one; where there is
+none, the one whose request has been under way the longest and has no answer yet.
 """
 
 from __future__ import annotations
@@ -12,7 +14,11 @@ import resource
 from typing import Any, Final
 
 import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from .http_lingering import LINGER_S, LingeringTransport
 
 MOST_CONNECTIONS: Final = 20_000
 _FILES_BESIDE: Final = 512  # of stores, sources and workers
@@ -34,8 +40,9 @@ class Connections:
         self.most = most_connections() if most is None else most
         self.head_s = head_s
         self.read_s = read_s
-        # Those that have not asked, longest first.
+        # Those that have not asked or are answered for good, and those whose body is under way: longest first.
         self._waiting: dict[BoundedConnection, None] = {}
+        self._sending: dict[BoundedConnection, None] = {}
         self._open: set[BoundedConnection] = set()
 
     @property
@@ -51,7 +58,8 @@ class Connections:
         """Count one, and let another go where there are too many."""
         self._open.add(connection)
         if len(self._open) > self.most:
-            longest = next(iter(self._waiting), connection)
+            unanswered = (one for one in self._sending if not one.is_being_answered)
+            longest = next(iter(self._waiting), None) or next(unanswered, connection)
             longest.let_go()
             self.closed(longest)  # it hears of it later, when others may have come
 
@@ -59,34 +67,55 @@ class Connections:
         """Forget one."""
         self._open.discard(connection)
         self._waiting.pop(connection, None)
+        self._sending.pop(connection, None)
 
     def waits(self, connection: BoundedConnection) -> None:
         """Remember that one has nothing asked from now on."""
-        self._waiting.setdefault(connection)
+        self._sending.pop(connection, None)
+        if connection in self._open:
+            self._waiting.setdefault(connection)
+
+    def sends(self, connection: BoundedConnection) -> None:
+        """Remember that one has asked, and that the body of that is under way."""
+        self._waiting.pop(connection, None)
+        if connection in self._open:
+            self._sending.setdefault(connection)
 
     def asks(self, connection: BoundedConnection) -> None:
-        """Remember that one has asked."""
+        """Remember that one has asked, and sent all of it."""
         self._waiting.pop(connection, None)
+        self._sending.pop(connection, None)
 
 
 class BoundedConnection(H11Protocol):
     """The protocol of one connection."""
+
+    transport: LingeringTransport
+    cycle: RequestResponseCycle | None  # type: ignore[assignment]  # there is none before the first request
 
     def __init__(self, connections: Connections, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._all = connections
         self._head: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._answer: ASGIApp = self.app
+        self.app = self._answer_and_say_close
+
+    @property
+    def is_being_answered(self) -> bool:
+        """Whether an answer has begun and is not at its end."""
+        return self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See `asyncio.Protocol`."""
-        super().connection_made(transport)
-        self._look()
+        super().connection_made(LingeringTransport(transport, self._close))
         self._all.opened(self)
+        self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         super().connection_lost(exc)
+        self.transport.end()
         for timer in (self._head, self._unread):
             if timer is not None:
                 timer.cancel()
@@ -94,25 +123,49 @@ class BoundedConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
+        if self.transport.is_closing():
+            self.transport.drop(data)
+            return
         super().data_received(data)
         self._look()
+
+    def eof_received(self) -> None:
+        """See `asyncio.Protocol`: the other end sends no more, and may read no more either."""
+        self._wait_to_be_read()
 
     def on_response_complete(self) -> None:
         """See the framework: an answer is out."""
         super().on_response_complete()
-        if self.conn.their_state is h11.IDLE:
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self._all.waits(self)  # for the time that the framework keeps it
+        else:
+            self._look()
+
+    def send_400_response(self, msg: str) -> None:
+        """See the framework: what came is no HTTP."""
+        if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+            self.let_go()  # in the middle of an answer there is no place for another one
+            return
+        super().send_400_response(msg)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # what is under way has nobody to tell it any more
+            self.cycle.message_event.set()
+
+    def shutdown(self) -> None:
+        """See the framework: the server ends."""
+        super().shutdown()
+        if self.transport.is_closing():
+            self.transport.end()
 
     def pause_writing(self) -> None:
         """See `asyncio.Protocol`: the other end does not read as fast as it is answered."""
         super().pause_writing()
-        if self._unread is None:
-            self._unread = self.loop.call_later(self._all.read_s, self.let_go)
+        self._wait_to_be_read()
 
     def resume_writing(self) -> None:
         """See `asyncio.Protocol`."""
         super().resume_writing()
-        if self._unread is not None:
+        if self._unread is not None and not self.transport.is_closing():
             self._unread.cancel()
             self._unread = None
 
@@ -120,16 +173,43 @@ class BoundedConnection(H11Protocol):
         """Break it off."""
         self.transport.abort()
 
+    async def _answer_and_say_close(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, and say `Connection: close` where the body of the request is not there yet: nobody reads it then."""
+
+        async def said(message: Message) -> None:
+            if message["type"] == "http.response.start" and self.conn.their_state is h11.SEND_BODY:
+                MutableHeaders(scope=message)["connection"] = "close"
+            await send(message)
+
+        await self._answer(scope, receive, said)
+
+    def _close(self) -> None:
+        """Come to an end: at once, or when the rest of a body that nobody reads is there."""
+        self._wait_to_be_read()
+        self._look()
+        if self.conn.their_state in {h11.SEND_BODY, h11.ERROR}:
+            self.transport.linger(min(LINGER_S, self._all.head_s))
+        else:
+            self.transport.end()
+
+    def _wait_to_be_read(self) -> None:
+        if self._unread is None:
+            self._unread = self.loop.call_later(self._all.read_s, self.let_go)
+
     def _look(self) -> None:
-        """Begin or end to wait for a head."""
-        waits = self.conn.their_state is h11.IDLE
+        """Begin or end to wait for a head, and say what may make room."""
+        state = self.conn.their_state
+        waits = state is h11.IDLE and not self.transport.is_closing()
         if waits and self._head is None:
             self._head = self.loop.call_later(self._all.head_s, self.let_go)
-            self._all.waits(self)
         elif not waits and self._head is not None:
             self._head.cancel()
             self._head = None
-        if not waits:
+        if waits or self.transport.is_closing():
+            self._all.waits(self)
+        elif state is h11.SEND_BODY:
+            self._all.sends(self)
+        else:
             self._all.asks(self)
 
 
