@@ -1,6 +1,7 @@
 """Connections that neither ask nor read are let go, and what others ask is answered meanwhile."""
 
 import contextlib
+import errno
 import socket
 import statistics
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from tests.promised import within
 from tests.query.conftest import eventually, start_roads
 from tests.query.silent_clients import HEAD
+from tornado.query import http
 from tornado.query.http_connections import make_room_for_connections
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -235,6 +237,39 @@ def test_what_is_no_body_behind_an_answer_that_has_begun_breaks_it_off_without_a
         read_on(strange)
     fake.gate.set()
     assert not [record for record in caplog.records if record.exc_info]
+
+
+class FilelessSocket(socket.socket):
+    """One that listens, in a process that has no file for who comes."""
+
+    has_files = False
+
+    def accept(self):
+        if not FilelessSocket.has_files:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return super().accept()
+
+
+def test_that_there_is_no_file_for_who_comes_is_said_once_and_not_at_each_try(
+    serve_with, monkeypatch, caplog
+):
+    def bind(*arguments):
+        with bound(*arguments) as made:
+            return FilelessSocket(fileno=made.detach())
+
+    bound = http._bind
+    monkeypatch.setattr(http, "_bind", bind)
+    monkeypatch.setattr(FilelessSocket, "has_files", False)
+    client = serve_with()
+    [waiting] = opened(client)
+    with waiting:
+        waiting.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(2.5)  # the event loop tries again each second
+        FilelessSocket.has_files = True
+        assert b"200 OK" in waiting.recv(1 << 16)
+    [said] = caplog.records
+    assert "Too many open files" in said.getMessage()
+    assert not said.exc_info
 
 
 def latencies(client, count):

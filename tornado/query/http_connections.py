@@ -4,13 +4,18 @@ The framework leaves a request's head, the rest of a body behind its answer, and
 sends a byte a second could hold connections until none is left for others. Here a head has so long to arrive and an answer to be read on
 (`HttpLimits`), and a request that is answered before its body is there ends its connection, soon (`http_lingering.py`). When there are more
 connections than `most`, the one that has waited longest without asking, or with its answer behind it, makes room for the new one; where there is
-none, the one whose request has been under way the longest and has no answer yet.
+none, the one whose request has been under way the longest and has no answer yet. All of that begins where a connection is accepted: the
+handshake of TLS is a part of the time that the first head has.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import resource
+import ssl
+import time
+from asyncio.sslproto import SSLProtocol
 from typing import Any, Final
 
 import h11
@@ -23,6 +28,10 @@ from .http_lingering import LINGER_S, LingeringTransport
 MOST_CONNECTIONS: Final = 20_000
 _FILES_BESIDE: Final = 512  # of stores, sources and workers
 _FILES: Final = MOST_CONNECTIONS + _FILES_BESIDE
+_SAY_AGAIN_S: Final = 60.0
+_NOT_ACCEPTED: Final = "socket.accept() out of system resource"  # in the words of asyncio
+
+_log = logging.getLogger(__name__)
 
 
 class Connections:
@@ -34,12 +43,22 @@ class Connections:
         How many there may be.
     head_s, read_s : float
         How long a head may take to arrive, and an answer to be read on.
+    context : ssl.SSLContext, optional
+        With which they speak TLS; what is loaded into it holds for those that begin from then on.
     """
 
-    def __init__(self, *, most: int | None = None, head_s: float, read_s: float) -> None:
+    def __init__(
+        self,
+        *,
+        most: int | None = None,
+        head_s: float,
+        read_s: float,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         self.most = most_connections() if most is None else most
         self.head_s = head_s
         self.read_s = read_s
+        self._context = context
         # Those that have not asked or are answered for good, and those whose body is under way: longest first.
         self._waiting: dict[BoundedConnection, None] = {}
         self._sending: dict[BoundedConnection, None] = {}
@@ -50,9 +69,10 @@ class Connections:
         """How many there are."""
         return len(self._open)
 
-    def __call__(self, *arguments: Any, **named: Any) -> BoundedConnection:
+    def __call__(self, *arguments: Any, **named: Any) -> asyncio.BaseProtocol:
         """Make the protocol of a connection."""
-        return BoundedConnection(self, *arguments, **named)
+        connection = BoundedConnection(self, *arguments, **named)
+        return connection if self._context is None else _Encrypted(connection, self._context)
 
     def opened(self, connection: BoundedConnection) -> None:
         """Count one, and let another go where there are too many."""
@@ -95,9 +115,11 @@ class BoundedConnection(H11Protocol):
 
     def __init__(self, connections: Connections, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._all = connections
+        self.bounds = connections
         self._head: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._accepted: asyncio.Transport | None = None
+        self._is_made = False  # it is accepted before that, and there is a `transport` from then on
         self._answer: ASGIApp = self.app
         self.app = self._answer_and_say_close
 
@@ -106,20 +128,31 @@ class BoundedConnection(H11Protocol):
         """Whether an answer has begun and is not at its end."""
         return self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
 
+    def accepted(self, transport: asyncio.Transport) -> None:
+        """Count it, and have its first head come in time."""
+        self._accepted = transport
+        self.bounds.opened(self)
+        self._look()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See `asyncio.Protocol`."""
         super().connection_made(LingeringTransport(transport, self._close))
-        self._all.opened(self)
-        self._look()
+        self._is_made = True
+        if self._accepted is None:
+            self.accepted(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         super().connection_lost(exc)
         self.transport.end()
+        self.gone()
+
+    def gone(self) -> None:
+        """Forget it; a second call does nothing."""
         for timer in (self._head, self._unread):
             if timer is not None:
                 timer.cancel()
-        self._all.closed(self)
+        self.bounds.closed(self)
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
@@ -137,7 +170,7 @@ class BoundedConnection(H11Protocol):
         """See the framework: an answer is out."""
         super().on_response_complete()
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            self._all.waits(self)  # for the time that the framework keeps it
+            self.bounds.waits(self)  # for the time that the framework keeps it
         else:
             self._look()
 
@@ -171,7 +204,8 @@ class BoundedConnection(H11Protocol):
 
     def let_go(self) -> None:
         """Break it off."""
-        self.transport.abort()
+        if self._accepted is not None:
+            self._accepted.abort()
 
     async def _answer_and_say_close(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, and say `Connection: close` where the body of the request is not there yet: nobody reads it then."""
@@ -188,29 +222,81 @@ class BoundedConnection(H11Protocol):
         self._wait_to_be_read()
         self._look()
         if self.conn.their_state in {h11.SEND_BODY, h11.ERROR}:
-            self.transport.linger(min(LINGER_S, self._all.head_s))
+            self.transport.linger(min(LINGER_S, self.bounds.head_s))
         else:
             self.transport.end()
 
     def _wait_to_be_read(self) -> None:
         if self._unread is None:
-            self._unread = self.loop.call_later(self._all.read_s, self.let_go)
+            self._unread = self.loop.call_later(self.bounds.read_s, self.let_go)
 
     def _look(self) -> None:
         """Begin or end to wait for a head, and say what may make room."""
         state = self.conn.their_state
-        waits = state is h11.IDLE and not self.transport.is_closing()
+        is_closing = self._is_made and self.transport.is_closing()
+        waits = state is h11.IDLE and not is_closing
         if waits and self._head is None:
-            self._head = self.loop.call_later(self._all.head_s, self.let_go)
+            self._head = self.loop.call_later(self.bounds.head_s, self.let_go)
         elif not waits and self._head is not None:
             self._head.cancel()
             self._head = None
-        if waits or self.transport.is_closing():
-            self._all.waits(self)
+        if waits or is_closing:
+            self.bounds.waits(self)
         elif state is h11.SEND_BODY:
-            self._all.sends(self)
+            self.bounds.sends(self)
         else:
-            self._all.asks(self)
+            self.bounds.asks(self)
+
+
+class _Encrypted(SSLProtocol):
+    """TLS of one connection, which counts from before its handshake: asyncio's own servers tell of it only behind that."""
+
+    def __init__(self, connection: BoundedConnection, context: ssl.SSLContext) -> None:
+        bounds = connection.bounds
+        super().__init__(
+            connection.loop,
+            connection,
+            context,
+            None,  # type: ignore[arg-type]  # nobody waits for it
+            server_side=True,
+            ssl_handshake_timeout=bounds.head_s,  # type: ignore[arg-type]  # it goes to `call_later`
+            ssl_shutdown_timeout=bounds.read_s,
+        )
+        self._connection = connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See `asyncio.Protocol`."""
+        super().connection_made(transport)
+        self._connection.accepted(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """See `asyncio.Protocol`."""
+        super().connection_lost(exc)
+        self._connection.gone()
+
+
+class AcceptFailures:
+    """Says once in a while, and not at each try, that there is no file for who comes: the event loop's handler of exceptions.
+
+    The event loop tries again by itself, some dozens of times a second, and would log a traceback each time.
+    """
+
+    def __init__(self) -> None:
+        self._said_s = -_SAY_AGAIN_S
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """See `asyncio.AbstractEventLoop.set_exception_handler`."""
+        if context.get("message") != _NOT_ACCEPTED:
+            loop.default_exception_handler(context)
+        elif time.monotonic() - self._said_s >= _SAY_AGAIN_S:
+            self._said_s = time.monotonic()
+            _log.error(
+                "a connection cannot be accepted: %s; it is tried again each second, and said again in %g s. Give this process more files "
+                "(ulimit -n, now %d).",
+                context.get("exception"),
+                _SAY_AGAIN_S,
+                resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+            )
 
 
 def most_connections() -> int:
