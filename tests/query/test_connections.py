@@ -1,5 +1,6 @@
 """Connections that neither ask nor read are let go, and what others ask is answered meanwhile."""
 
+import asyncio
 import contextlib
 import errno
 import socket
@@ -237,6 +238,64 @@ def test_what_is_no_body_behind_an_answer_that_has_begun_breaks_it_off_without_a
         read_on(strange)
     fake.gate.set()
     assert not [record for record in caplog.records if record.exc_info]
+
+
+TINY = b"1\r\nx\r\n"
+CHUNKED = b" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+
+
+def test_chunks_of_a_byte_do_not_hold_the_event_loop(serve_with):
+    client = serve_with()
+    turns = []
+
+    async def beat():
+        while True:
+            began_s = time.monotonic()
+            await asyncio.sleep(0)
+            turns.append(time.monotonic() - began_s)
+
+    beating = asyncio.run_coroutine_threadsafe(beat(), client.server._loop)
+    attacks = opened(client, 4)
+    for attack in attacks:
+        with attack, contextlib.suppress(ConnectionError):
+            attack.sendall(b"POST /v1/queries" + CHUNKED + JSON + b"\r\n" + TINY)
+            attack.sendall(TINY * 200_000)
+    for _ in range(3):  # the event loop is behind what was sent now
+        assert client.get("/healthz").status_code == 200
+    beating.cancel()
+    # A quarter of a mebibyte from each comes at once, which takes more than a second where nothing is in between.
+    assert max(turns) < within(0.3), max(turns)
+
+
+def test_a_body_that_is_hardly_more_than_its_framing_is_refused_with_what_to_do(serve_with):
+    client = serve_with()
+    [attack] = opened(client)
+    with attack:
+        attack.sendall(b"POST /v1/queries" + CHUNKED + JSON + b"\r\n" + TINY * 11_000)
+        told = read_on(attack)
+    assert told.startswith(b"HTTP/1.1 400"), told
+    assert b"connection: close" in told.lower()
+    assert b'"code":"chunks-too-small"' in told
+    assert b"chunks with" in told and b"16 bytes each on average" in told and b"with its length" in told
+    assert client.get("/healthz").status_code == 200
+
+
+def test_a_line_a_chunk_and_requests_behind_one_another_are_taken_in_whole(serve_with):
+    client = serve_with()
+    lines = [b'{"src": %d, "dst": 2, "weight": 1.5}\n' % number for number in range(20_000)]
+    told = client.post(
+        "/v1/loops/roads/edges", content=iter(lines), headers={"Content-Type": "application/x-ndjson"}
+    )
+    assert told.status_code == 202, told.text
+    assert told.json()["accepted"] == len(lines)
+    [pipelining] = opened(client)
+    whole = b"".join(b"%x\r\n%s\r\n" % (len(line), line) for line in lines[:2_000]) + b"0\r\n\r\n"
+    head = b"POST /v1/loops/roads/edges" + CHUNKED + b"Content-Type: application/x-ndjson\r\n"
+    with pipelining:
+        pipelining.sendall((head + b"\r\n" + whole) * 3 + head + b"Connection: close\r\n\r\n" + whole)
+        told = read_on(pipelining)
+    assert told.count(b"HTTP/1.1 202 Accepted") == 4, told
+    assert told.count(b'"accepted":2000') == 4, told
 
 
 class FilelessSocket(socket.socket):

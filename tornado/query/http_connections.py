@@ -5,7 +5,7 @@ sends a byte a second could hold connections until none is left for others. Here
 (`HttpLimits`), and a request that is answered before its body is there ends its connection, soon (`http_lingering.py`). When there are more
 connections than `most`, the one that has waited longest without asking, or with its answer behind it, makes room for the new one; where there is
 none, the one whose request has been under way the longest and has no answer yet. All of that begins where a connection is accepted: the
-handshake of TLS is a part of the time that the first head has.
+handshake of TLS is a part of the time that the first head has. What comes is taken in by turns (`http_arrivals.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from .http_arrivals import PIECE_BYTES, CountedConnection, Turns
 from .http_lingering import LINGER_S, LingeringTransport
+from .problems import ProblemError
 
 MOST_CONNECTIONS: Final = 20_000
 _FILES_BESIDE: Final = 512  # of stores, sources and workers
@@ -58,6 +60,7 @@ class Connections:
         self.most = most_connections() if most is None else most
         self.head_s = head_s
         self.read_s = read_s
+        self.turns = Turns()
         self._context = context
         # Those that have not asked or are answered for good, and those whose body is under way: longest first.
         self._waiting: dict[BoundedConnection, None] = {}
@@ -110,18 +113,22 @@ class Connections:
 class BoundedConnection(H11Protocol):
     """The protocol of one connection."""
 
+    conn: CountedConnection
     transport: LingeringTransport
     cycle: RequestResponseCycle | None  # type: ignore[assignment]  # there is none before the first request
 
     def __init__(self, connections: Connections, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.bounds = connections
+        self.conn = CountedConnection(h11.SERVER)
+        self._arrived = bytearray()  # and not taken in yet; nothing is read meanwhile
+        self._is_refused = False
         self._head: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._accepted: asyncio.Transport | None = None
         self._is_made = False  # it is accepted before that, and there is a `transport` from then on
         self._answer: ASGIApp = self.app
-        self.app = self._answer_and_say_close
+        self.app = self._answer_within_bounds
 
     @property
     def is_being_answered(self) -> bool:
@@ -136,7 +143,7 @@ class BoundedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See `asyncio.Protocol`."""
-        super().connection_made(LingeringTransport(transport, self._close))
+        super().connection_made(LingeringTransport(transport, self._close, self._may_read))
         self._is_made = True
         if self._accepted is None:
             self.accepted(transport)
@@ -152,15 +159,19 @@ class BoundedConnection(H11Protocol):
         for timer in (self._head, self._unread):
             if timer is not None:
                 timer.cancel()
+        self.bounds.turns.remove(self._take_in)
         self.bounds.closed(self)
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
-        if self.transport.is_closing():
+        if self._is_refused or self.transport.is_closing():
             self.transport.drop(data)
             return
-        super().data_received(data)
-        self._look()
+        self._arrived += data
+        if self._take_in not in self.bounds.turns and self._take_in():
+            self.bounds.turns.add(self._take_in)
+        if self._arrived:
+            self.transport.pause_reading()
 
     def eof_received(self) -> None:
         """See `asyncio.Protocol`: the other end sends no more, and may read no more either."""
@@ -207,20 +218,66 @@ class BoundedConnection(H11Protocol):
         if self._accepted is not None:
             self._accepted.abort()
 
-    async def _answer_and_say_close(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, and say `Connection: close` where the body of the request is not there yet: nobody reads it then."""
+    async def _answer_within_bounds(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, refuse a body of too small chunks, and say `Connection: close` where a body is not there yet: nobody reads it then."""
+
+        async def heard() -> Message:
+            message = await receive()
+            if self._is_refused and message["type"] == "http.request":
+                if self.is_being_answered:
+                    return {"type": "http.disconnect"}
+                raise ProblemError(self.conn.too_small())
+            return message
 
         async def said(message: Message) -> None:
             if message["type"] == "http.response.start" and self.conn.their_state is h11.SEND_BODY:
                 MutableHeaders(scope=message)["connection"] = "close"
             await send(message)
 
-        await self._answer(scope, receive, said)
+        await self._answer(scope, heard, said)
+
+    def _take_in(self) -> bool:
+        """Take in a piece of what has arrived; return whether there is more that may be."""
+        if self._wants_no_more() or not self._arrived:
+            return False
+        size = max(self.conn.left_bytes, PIECE_BYTES)
+        piece = bytes(self._arrived[:size])
+        del self._arrived[:size]
+        super().data_received(piece)
+        if self.conn.has_too_small_chunks and not self.transport.is_closing():
+            self._refuse()
+        self._look()
+        if self._is_refused or self.transport.is_closing():
+            self._arrived.clear()
+        if self._wants_no_more():
+            return False
+        if not self._arrived:
+            self.transport.resume_reading()
+        return bool(self._arrived)
+
+    def _wants_no_more(self) -> bool:
+        """Return whether the framework waits for what it has to be used; then `_may_read` is asked."""
+        return self.flow.read_paused
+
+    def _may_read(self) -> bool:
+        """Return whether all that has arrived is taken in; else go on with that."""
+        if self._arrived:
+            self.bounds.turns.add(self._take_in)
+        return not self._arrived
+
+    def _refuse(self) -> None:
+        """Take in no more of a body, and have whoever reads it say so (`_answer_within_bounds`)."""
+        self._is_refused = True
+        if self.is_being_answered:
+            self.let_go()
+        elif self.cycle is not None:
+            self.cycle.message_event.set()
 
     def _close(self) -> None:
         """Come to an end: at once, or when the rest of a body that nobody reads is there."""
         self._wait_to_be_read()
         self._look()
+        self._arrived.clear()
         if self.conn.their_state in {h11.SEND_BODY, h11.ERROR}:
             self.transport.linger(min(LINGER_S, self.bounds.head_s))
         else:

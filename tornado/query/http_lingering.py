@@ -24,12 +24,17 @@ class LingeringTransport(asyncio.Transport):
         The connection's own.
     on_close : callable
         Called once, where the framework closes: to end `transport`, now or by `linger`. Nothing is written from then on.
+    may_read : callable
+        Asked where the framework wants more: whether to read it, or there is some already.
     """
 
-    def __init__(self, transport: asyncio.Transport, on_close: Callable[[], None]) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, on_close: Callable[[], None], may_read: Callable[[], bool]
+    ) -> None:
         super().__init__()
         self._transport = transport
         self._on_close = on_close
+        self._may_read = may_read
         self._is_closing = False
         self._end: asyncio.TimerHandle | None = None
         self._left_bytes = LINGER_BYTES
@@ -66,7 +71,7 @@ class LingeringTransport(asyncio.Transport):
 
     def resume_reading(self) -> None:
         """See `asyncio.ReadTransport`."""
-        if not self._is_closing:
+        if not self._is_closing and self._may_read():
             self._transport.resume_reading()
 
     def linger(self, at_most_s: float) -> None:
