@@ -86,6 +86,7 @@ class ClusterBlock:
         """See `RestorableBlock`; where there were no centroids it begins with the next points."""
         if len(parameters["centroids"]):
             self._anew = int(parameters[ANEW][0])
+            self._unsearched = parameters.get(UNSEARCHED, self._unsearched)
             self._begin_at(parameters["centroids"])
             self._patience.end()
 
@@ -188,7 +189,10 @@ class ClusterShards:
         self.bounds = work.bounds  # type: ignore[attr-defined]  # it is the work of the same program
 
     def restore(self, parameters: Parameters) -> None:
-        """See `RestorableShards`: for which cluster each point is counted."""
+        """See `RestorableShards`: for which cluster each point is counted. None has come or gone since basins were searched."""
+        for shard in self._points.shards:
+            points = self._points.read_shard(shard)
+            self.bounds.of_shard(shard).meet(points.rows, points.born)
         if len(parameters["centroids"]):
             self._centroids = Centroids(parameters["centroids"], sparse=self._points.points.sparse)
             self._count_all(int(parameters[ANEW][0]) + 1)
