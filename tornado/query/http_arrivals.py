@@ -9,7 +9,6 @@ does something else. Bodies that are hardly more than their framing are refused 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -97,10 +96,11 @@ class Turns:
         return take_in in self._waiting
 
     def _go(self) -> None:
-        until_s = time.monotonic() + TURN_S
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + TURN_S
         self._is_going = False
         try:
-            while self._waiting and time.monotonic() < until_s:
+            while self._waiting and loop.time() < until_s:
                 take_in = next(iter(self._waiting))
                 del self._waiting[take_in]
                 if take_in():
@@ -108,4 +108,4 @@ class Turns:
         finally:
             if self._waiting and not self._is_going:
                 self._is_going = True
-                asyncio.get_running_loop().call_soon(self._go)
+                loop.call_soon(self._go)

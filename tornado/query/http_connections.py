@@ -14,7 +14,6 @@ import asyncio
 import logging
 import resource
 import ssl
-import time
 from asyncio.sslproto import SSLProtocol
 from typing import Any, Final
 
@@ -345,8 +344,8 @@ class AcceptFailures:
         """See `asyncio.AbstractEventLoop.set_exception_handler`."""
         if context.get("message") != _NOT_ACCEPTED:
             loop.default_exception_handler(context)
-        elif time.monotonic() - self._said_s >= _SAY_AGAIN_S:
-            self._said_s = time.monotonic()
+        elif loop.time() - self._said_s >= _SAY_AGAIN_S:
+            self._said_s = loop.time()
             _log.error(
                 "a connection cannot be accepted: %s; it is tried again each second, and said again in %g s. Give this process more files "
                 "(ulimit -n, now %d).",
