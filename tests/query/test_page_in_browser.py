@@ -76,7 +76,7 @@ def abandoned(fake, open_service, visit):
 def test_a_connection_that_is_lost_says_so_and_comes_back(abandoned):
     page, server = abandoned
     with HttpServer(server.service, port=server.port):
-        page.page.locator("[data-link=live]").wait_for(timeout=30_000)
+        page.page.locator("[data-link=live]").wait_for()
 
 
 @pytest.mark.soak
@@ -103,7 +103,7 @@ def test_what_could_not_be_read_while_the_service_was_away_is_said_and_read_when
     page.page.get_by_role("button", name="Ask").click()
     page.page.get_by_role("alert").get_by_text("cannot be reached").wait_for()
     with HttpServer(server.service, port=server.port):
-        page.page.locator("[data-link=live]").wait_for(timeout=30_000)
+        page.page.locator("[data-link=live]").wait_for()
         page.page.get_by_role("alert").wait_for(state="detached")
         page.wait_for("0 questions since the service began; the last 0 are kept")
 

@@ -36,8 +36,8 @@ def test_tabs_that_nobody_sees_leave_the_connections_of_a_browser_to_the_one_tha
     for _ in range(7):  # a browser has six connections to a service
         tabs[-1].evaluate(SEEN, False)
         tabs.append(first.context.new_page())
-        tabs[-1].goto(f"{client.server.url}/#now", timeout=15_000)
-        tabs[-1].locator("[data-link=live]").wait_for(timeout=15_000)
+        tabs[-1].goto(f"{client.server.url}/#now")
+        tabs[-1].locator("[data-link=live]").wait_for()
     tabs[-1].evaluate(SEEN, False)
     push_to(client, 9)
     assert not first.get_by_role("region", name="Sources of roads").get_by_text("http").is_visible()
@@ -50,8 +50,8 @@ def shown_at_once(context, url, count):
     """So many windows of one browser, all of them seen."""
     windows = [context.new_page() for _ in range(count)]
     for window in windows:
-        window.goto(f"{url}/#now", timeout=15_000)
-        window.locator("[data-link=live]").wait_for(timeout=15_000)
+        window.goto(f"{url}/#now")
+        window.locator("[data-link=live]").wait_for()
     return windows
 
 
@@ -112,7 +112,7 @@ def test_a_window_whose_scripts_hang_loses_the_stream(client, visit):
     second.clock.run_for(36_000)  # LOST_AFTER_MS, and the first pause
     second.clock.run_for(1_500)
     # The clock is that of all windows: where the lock goes round first, it takes one more silence.
-    second.locator("[data-link=live]").wait_for(timeout=90_000)
+    second.locator("[data-link=live]").wait_for()
     push_to(client, 9)
     wait_for_admitted([second, third], 6)
     wait_for_admitted([page.page], 6)  # which is told by the other one now
@@ -130,7 +130,7 @@ def test_all_windows_say_that_the_service_is_away_and_come_back(fake, open_servi
             window.locator("[data-link=lost]").wait_for()
         with HttpServer(server.service, port=server.port) as again:
             for window in windows:
-                window.locator("[data-link=live]").wait_for(timeout=30_000)
+                window.locator("[data-link=live]").wait_for()
             wait_for_streams(again.observer, 1)
     finally:
         server.stop()
