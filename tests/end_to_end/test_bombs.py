@@ -199,7 +199,7 @@ def test_a_flood_of_names_of_sources_stops_at_the_limit_and_those_that_are_known
     with ThreadPoolExecutor(FLOOD_SENDERS) as senders:
         list(senders.map(send, range(FLOOD_SENDERS)))
     assert outcomes == {200: MOST_BATCH_SOURCES, 422: FLOOD_NAMES - MOST_BATCH_SOURCES}
-    offsets = service.client.get("/v1/loops/sssp").json()["offsets"]
+    offsets = service.look("/v1/loops/sssp").json()["offsets"]
     known = [source for source in offsets if source.startswith("spark:")]
     assert len(known) == MOST_BATCH_SOURCES
     one = known[0]

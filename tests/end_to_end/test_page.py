@@ -3,7 +3,6 @@
 import os
 import signal
 
-import httpx
 import psutil
 import pytest
 
@@ -49,7 +48,7 @@ def test_every_view_while_a_worker_is_killed_and_a_way_is_drawn(browser, tmp_pat
 
 
 def _costs(service):
-    costs = httpx.get(f"{service.url}/v1/observations").json()["workers"]
+    costs = service.look("/v1/observations").json()["workers"]
     assert len(costs) <= 2
     return costs if len(costs) == 2 else [{"busy_s": 0.0, "waited_s": 0.0, "sent_bytes": 0}]
 
@@ -88,7 +87,7 @@ def _watch(page, service):
     assert "sigma" not in " ".join(page.asked)
     page.page.get_by_role("button", name="Ask").click()
     ways = page.page.get_by_role("region", name="Ways")
-    ways.wait_for(timeout=60_000)
+    ways.wait_for()
     assert "1 → 2 → 3" in ways.inner_text()
     assert "12" in ways.inner_text()
     page.page.locator(".graph canvas").first.wait_for()
