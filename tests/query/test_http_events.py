@@ -134,7 +134,7 @@ def test_only_so_many_clients_may_listen_and_one_that_leaves_makes_room(slow):
 def test_a_server_that_stops_ends_its_streams_and_its_waits_without_a_done(slow, serve, monkeypatch):
     monkeypatch.setattr(http, "STOPPING_S", 200.0)  # so long it waits for those that it does not wake
     slow = serve(slow.server.service)
-    query = ask(slow)
+    query = ask(slow, deadline_s=600)
     texts = []
 
     def follow(path):
