@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.ports import free_port
 from tests.query.conftest import eventually, start_roads
 from tornado.query.http import HttpServer
 from tornado.query.token_file import TokenFile
@@ -121,7 +122,7 @@ def test_a_window_whose_scripts_hang_loses_the_stream(client, visit):
 
 def test_all_windows_say_that_the_service_is_away_and_come_back(fake, open_service, visit):
     start_roads(fake)
-    server = HttpServer(open_service(fake), port=0).start()
+    server = HttpServer(open_service(fake), port=free_port()).start()
     try:
         page = visit(server.url)
         windows = [page.page, *shown_at_once(page.context, server.url, 3)]
@@ -147,24 +148,24 @@ def test_windows_of_a_browser_without_locks_have_a_stream_each(client, visit):
     wait_for_streams(client.server.observer, 3)
 
 
-def test_windows_with_other_tokens_have_streams_of_their_own(fake, open_service, visit):
+def test_windows_with_other_tokens_have_streams_of_their_own(fake, open_service, serve, visit):
     start_roads(fake)
     start_roads(fake, "lanes")
     tokens = TokenFile.of("read t0ken-of-all\nread t0ken-of-lanes lanes")
-    with HttpServer(open_service(fake), port=0, tokens=tokens) as server:
-        page = visit(server.url)
-        windows = [page.page, *(page.context.new_page() for _ in range(3))]
-        for window, token in zip(windows, ["all", "all", "lanes", "lanes"], strict=True):
-            window.goto(f"{server.url}/#now")
-            window.get_by_label("Token").fill(f"t0ken-of-{token}")
-            window.get_by_role("button", name="Use it").click()
-            window.locator("[data-link=live]").wait_for()
-            window.get_by_role("region", name="Loops", exact=True).get_by_text("lanes").first.wait_for()
-        wait_for_streams(server.observer, 2)
-        for window, sees in zip(windows, [True, True, False, False], strict=True):
-            time.sleep(1.5)  # as long as it takes until the other streams have told something
-            assert ("roads" in window.locator("main").inner_text()) == sees
-        held = page.page.evaluate("navigator.locks.query().then(all => all.held.map(one => one.name))")
-        assert len(set(held)) == 2
-        assert "t0ken" not in "".join(held)
-        page.faults.clear()  # the browser calls an answer of 401 an error
+    server = serve(open_service(fake), tokens=tokens).server
+    page = visit(server.url)
+    windows = [page.page, *(page.context.new_page() for _ in range(3))]
+    for window, token in zip(windows, ["all", "all", "lanes", "lanes"], strict=True):
+        window.goto(f"{server.url}/#now")
+        window.get_by_label("Token").fill(f"t0ken-of-{token}")
+        window.get_by_role("button", name="Use it").click()
+        window.locator("[data-link=live]").wait_for()
+        window.get_by_role("region", name="Loops", exact=True).get_by_text("lanes").first.wait_for()
+    wait_for_streams(server.observer, 2)
+    for window, sees in zip(windows, [True, True, False, False], strict=True):
+        time.sleep(1.5)  # as long as it takes until the other streams have told something
+        assert ("roads" in window.locator("main").inner_text()) == sees
+    held = page.page.evaluate("navigator.locks.query().then(all => all.held.map(one => one.name))")
+    assert len(set(held)) == 2
+    assert "t0ken" not in "".join(held)
+    page.faults.clear()  # the browser calls an answer of 401 an error
