@@ -22,7 +22,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from .http_arrivals import PIECE_BYTES, CountedConnection, Turns
+from .http_arrivals import CountedConnection, Turns
 from .http_lingering import LINGER_S, LingeringTransport
 from .problems import ProblemError
 
@@ -239,7 +239,7 @@ class BoundedConnection(H11Protocol):
         """Take in a piece of what has arrived; return whether there is more that may be."""
         if self._wants_no_more() or not self._arrived:
             return False
-        size = max(self.conn.left_bytes, PIECE_BYTES)
+        size = self.conn.piece_bytes
         piece = bytes(self._arrived[:size])
         del self._arrived[:size]
         super().data_received(piece)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 LINGER_S: Final = 5.0
@@ -78,10 +79,11 @@ class LingeringTransport(asyncio.Transport):
         """End when the other side does, after so long, or when it has sent `LINGER_BYTES`."""
         if self._transport.is_closing():
             return
-        if self._transport.can_write_eof():
-            self._transport.write_eof()
-        self._transport.resume_reading()
         self._end = asyncio.get_running_loop().call_later(at_most_s, self.end)
+        self._transport.resume_reading()
+        if self._transport.can_write_eof():
+            with suppress(OSError):  # the other side has broken it off
+                self._transport.write_eof()
 
     def drop(self, data: bytes) -> None:
         """Take in what came behind the answer."""
