@@ -2,7 +2,7 @@
 
 A body in chunks costs by its chunks and not by its bytes: one of a byte costs as much as one of a mebibyte, and a quarter of a mebibyte of
 such, which is what the event loop hands over at once, would take a third of a second. So a piece is as much of a body as its length leaves
-open, and else `PIECE_BYTES`, or what its chunks had on average, up to `_PIECE_OF_CHUNKS_BYTES`; whoever has more comes again behind the
+open, and else `PIECE_BYTES`, or what some of its chunks had on average, up to `_PIECE_OF_CHUNKS_BYTES`; whoever has more comes again behind the
 others, and all of them together have `TURN_S` before the event loop does something else. Bodies that are hardly more than their framing are
 refused (`too_small`).
 """
@@ -18,6 +18,7 @@ import h11
 from .problems import Problem
 
 PIECE_BYTES: Final = 1024
+_CHUNKS_AT_ONCE: Final = 8  # as large ones as there were so far
 _PIECE_OF_CHUNKS_BYTES: Final = 16 << 10
 TURN_S: Final = 0.002
 _CHUNKS_BEFORE: Final = 10_000
@@ -56,7 +57,7 @@ class CountedConnection(h11.Connection):
     def piece_bytes(self) -> int:
         """How much of what has arrived to take in at once."""
         of_chunks = self._in_chunks_bytes // max(1, self._chunks)
-        return max(self.left_bytes, PIECE_BYTES, min(of_chunks, _PIECE_OF_CHUNKS_BYTES))
+        return max(self.left_bytes, PIECE_BYTES, min(_CHUNKS_AT_ONCE * of_chunks, _PIECE_OF_CHUNKS_BYTES))
 
     @property
     def has_too_small_chunks(self) -> bool:
