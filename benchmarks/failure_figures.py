@@ -126,6 +126,7 @@ class _Run:
                 thread.start()
             try:
                 time.sleep(before_s)
+                self._wait_until(lambda: bool(seen.answers and seen.readings))
                 killed_s = time.perf_counter()
                 if killed == "worker":
                     self._service.workers()[0].kill()
@@ -134,6 +135,11 @@ class _Run:
                     self._service.start()
                 self._is_over.wait(max(0.0, killed_s + after_s - time.perf_counter()))
                 pushing.join()  # what it held up comes later
+                self._wait_until(
+                    lambda: (
+                        seen.readings[-1].life != seen.readings[0].life and seen.answers[-1][1] >= killed_s
+                    )
+                )
             finally:
                 self._is_over.set()
                 for thread in (pushing, *clients):
@@ -145,6 +151,12 @@ class _Run:
                 answer = loop.ask(LOOP_NAME, self._targets)
                 seen.answers.append((last_s, time.perf_counter(), answer))
         return seen, killed_s
+
+    def _wait_until(self, is_seen: Callable[[], bool]) -> None:
+        """Wait for what clients on a slow machine see later, unless one of them has failed."""
+        while not (self._failures or is_seen()):
+            self._clock.left_s()
+            time.sleep(_LOOKS_S)
 
     def _guarded(self, step: Callable[..., None], *arguments: Any) -> None:
         try:

@@ -13,6 +13,8 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
+# What a page comes to it may come to late, on a machine that has much else to do or stands still for a while.
+WAIT_S = 180
 SIZES = {"phone": (360, 780), "desk": (1280, 900), "4k": (3840, 2160)}
 
 
@@ -58,6 +60,7 @@ class Visit:
         self.context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )
+        self.context.set_default_timeout(WAIT_S * 1000)
         self.page = self.context.new_page()
         self.page.add_init_script(before)
         self.url = url
@@ -71,9 +74,9 @@ class Visit:
         """Go to a view, as a link in the page does."""
         self.page.evaluate("view => { location.hash = view }", view)
 
-    def wait_for(self, text, timeout_s=30):
+    def wait_for(self, text):
         """Wait until the page shows a text."""
-        self.page.get_by_text(text).first.wait_for(timeout=timeout_s * 1000)
+        self.page.get_by_text(text).first.wait_for()
 
     def overflows(self):
         """Whether the page is wider than its window."""

@@ -9,6 +9,7 @@ import os
 import ssl
 from functools import cache
 
+import httpx
 import hypothesis
 import numpy as np
 import pytest
@@ -89,6 +90,16 @@ def _certificates_read_once():
     """Each client of HTTP would read those of the whole world, which takes longer than most of what it asks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clients_are_patient():
+    """A client of HTTP to which a test gives no time-out waits two minutes, and not five seconds, in which a machine may stand still."""
+    with pytest.MonkeyPatch.context() as patch:
+        # In place: it is the default argument of whatever makes a client.
+        for part in ("connect", "read", "write", "pool"):
+            patch.setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, part, 120.0)
         yield
 
 

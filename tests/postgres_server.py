@@ -4,7 +4,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -12,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg2
+
+from tests.ports import free_port
 
 PASSWORD = "s3cret-of-tests"  # of a server that only this test reaches
 
@@ -31,9 +32,7 @@ class Server:
         self._as = (
             ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.getuid() == 0 else []
         )
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
         for path in (self.folder, secret):

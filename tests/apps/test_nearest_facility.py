@@ -181,7 +181,7 @@ def test_over_http_and_with_ids_of_strings_a_facility_is_called_as_it_is():
                 {"name": "value", "type": "float64"},
                 {"name": "facility", "type": "string"},
             ]
-            asked = client.post("/v1/queries?wait_s=10", json={"loop": "towns"}).json()
+            asked = client.post("/v1/queries?wait_s=60", json={"loop": "towns"}).json()
             assert "facility" not in asked["result"]["values"][0]
             read = f"/v1/queries/{asked['id']}/result"
             found = client.get(read, params={"table": "facilities"}).json()["values"]
@@ -199,7 +199,7 @@ def test_over_http_and_with_ids_of_strings_a_facility_is_called_as_it_is():
                 and "Nice,3.0,Oslo" in text
                 and "Graz,," in text
             )
-            asked = client.post("/v1/queries?wait_s=10", json={"loop": "numbers", "vertices": [2]}).json()
+            asked = client.post("/v1/queries?wait_s=60", json={"loop": "numbers", "vertices": [2]}).json()
             read = f"/v1/queries/{asked['id']}/result?table=facilities"
             assert client.get(read).json()["values"] == [{"vertex": 2, "value": 1.0, "facility": -1}]
             assert client.get(f"{read}&ids=string").json()["values"] == [

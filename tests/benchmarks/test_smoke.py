@@ -12,10 +12,11 @@ import pytest
 from benchmarks import plots
 from benchmarks.catalogue import run_entry
 from benchmarks.harness import CHECKOUT, Settings
+from tests.command.test_pipeline import is_gone, wait_until
 from tests.shortened import in_soak
 from tests.spark.sessions import IN_A_HURRY
 
-SMOKE = Settings(scale=10, workers=(1, 2), smoke=True, hold_s=0.3, queries=10, limit_s=120.0)
+SMOKE = Settings(scale=10, workers=(1, 2), smoke=True, hold_s=0.3, queries=10, limit_s=500.0)
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +79,7 @@ def test_the_command_runs_a_benchmark_in_a_process_of_its_own(tmp_path):
         cwd=CHECKOUT,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -101,7 +102,7 @@ def test_a_benchmark_ends_with_the_command_that_is_terminated():
     command.terminate()
     command.communicate(timeout=60)
     assert command.returncode == 128 + signal.SIGTERM
-    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+    wait_until(lambda: is_gone(child.pid))  # it was killed a moment before the command ended
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ def main(source, target):
 
     notebook = nbformat.read(source, as_version=4)
     try:
-        NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+        NotebookClient(notebook, timeout=120, startup_timeout=300, kernel_name="python3").execute()
     finally:
         nbformat.write(notebook, target)
 

@@ -89,7 +89,7 @@ def test_a_time_limit_of_a_query_is_that_error_and_soon_whatever_becomes_of_the_
                     await service.loop("roads").query()
             return time.monotonic() - began_s
 
-    assert asyncio.run(run()) < 10  # the patience is 30 s, and a call may take 60 s
+    assert asyncio.run(run()) < 25  # the patience is 30 s, and a call may take 60 s
     assert asked_in_vain.deleted == ["/v1/queries/q1"]
 
 
@@ -99,7 +99,7 @@ def test_an_interrupt_of_a_query_is_that_and_soon_whatever_becomes_of_the_servic
         began_s = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             connected.loop("roads").query()
-    assert time.monotonic() - began_s < 10
+    assert time.monotonic() - began_s < 25
     assert asked_in_vain.deleted == ["/v1/queries/q1"]
 
 
@@ -117,10 +117,10 @@ def test_a_question_that_is_cancelled_while_it_is_under_way_is_cancelled_when_it
             with pytest.raises(asyncio.CancelledError):
                 await asking
             took_s = time.monotonic() - began_s
-            assert await asyncio.to_thread(slow.over.wait, 30)
+            assert await asyncio.to_thread(slow.over.wait, 120)
             return took_s
 
-    assert asyncio.run(run()) < taken_after_s + 5
+    assert asyncio.run(run()) < taken_after_s + 20
     assert slow.deleted == ["/v1/queries/q1"]
 
 
@@ -136,7 +136,7 @@ def test_a_service_that_is_closed_while_a_question_given_up_is_under_way_is_no_f
                 await asking
         left = asyncio.all_tasks() - {asyncio.current_task()}
         assert left
-        await asyncio.wait(left, timeout=20)
+        await asyncio.wait(left, timeout=120)
 
     asyncio.run(run())
     gc.collect()  # an error that nobody takes is said when its task goes

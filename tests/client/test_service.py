@@ -16,6 +16,7 @@ from scipy import sparse
 import tornado
 from apps.connected_components import ConnectedComponents
 from tests.client.conftest import ROADS, blobs
+from tests.ports import free_port
 from tornado.client import (
     Batch,
     InConflict,
@@ -344,7 +345,7 @@ def test_who_follows_is_told_a_label_as_it_is_called_and_an_infinity_as_a_number
 @pytest.fixture
 def stopping(running, own_stream):
     """A server of its own that is stopped, and another one at its address; what is told of components by way of them."""
-    server = running.session.serve()
+    server = running.session.serve(port=free_port())
     with connect(server.url, patience_s=60) as service:
         changes = service.loop(f"{own_stream}-groups").follow(interval_s=0.05)
         yield SimpleNamespace(

@@ -8,6 +8,7 @@ import pytest
 
 import tornado
 from apps.sssp import ShortestPaths
+from tests.look import look
 from tests.promised import eventually
 from tornado.command.application import run_command_line
 from tornado.errors import UnknownStream
@@ -30,7 +31,7 @@ def test_the_route_moves_a_stream_and_says_what_became_of_it(served):
     assert body == {"stream": "roads", "streams": ["roads"], "before": 2, "workers": 4}
     assert pause_s > 0
     assert version == 1
-    assert httpx.get(f"{url}/v1/loops/roads").json()["workers"] == 4
+    assert look(httpx.get, f"{url}/v1/loops/roads").json()["workers"] == 4
     assert dict(session.loop("roads").query(vertices=[3]).result(30).values) == {3: 3.0}
 
 
@@ -87,7 +88,9 @@ def test_the_metrics_have_the_records_of_each_worker_as_there_are_workers(served
     session.loop("roads").query().result(30)
     lines = [
         line.split()
-        for line in httpx.get(f"{url}/metrics").text.splitlines()
+        for line in look(
+            httpx.get, f"{url}/metrics", shows="\ntornado_worker_applied_records_total{"
+        ).text.splitlines()
         if line.startswith("tornado_worker_applied_records_total{")
     ]
     assert len(lines) == 3
@@ -101,7 +104,7 @@ def test_the_metrics_have_the_load_that_buckets_are_moved_by(served):
     session, url = served
 
     def loads():
-        lines = [line.split() for line in httpx.get(f"{url}/metrics").text.splitlines()]
+        lines = [line.split() for line in look(httpx.get, f"{url}/metrics").text.splitlines()]
         return [float(line[1]) for line in lines if line and line[0].startswith("tornado_worker_load_total{")]
 
     # Two records at least, and two vertices that have a distance; they are looked at every second.

@@ -12,6 +12,8 @@ import time
 import httpx
 import pytest
 
+from tests.look import look
+
 _EDGES = "1,2,1.0\n2,3,2.5\n1,3,9.0\n4,5,1.0\n"
 
 
@@ -45,8 +47,8 @@ class Service:
         raise AssertionError(f"ended with {self.process.wait()} before the event {event!r}")
 
     def wait_until_in(self, count):
-        for _ in range(600):
-            loop = httpx.get(f"{self.url}/v1/loops/sssp", trust_env=False).json()
+        for _ in range(2400):
+            loop = look(httpx.get, f"{self.url}/v1/loops/sssp").json()
             if sum(loop["offsets"].values()) >= count:
                 return
             time.sleep(0.05)
@@ -251,7 +253,7 @@ def test_an_interrupt_while_waiting_for_input_writes_no_result(environment, tmp_
     assert json.loads(process.stderr.readline())["event"] == "progress"
     process.send_signal(signal.SIGINT)
     # Its standard input stays open: the reader must not be what the end waits for.
-    process.wait(timeout=30)
+    process.wait(timeout=60)
     assert process.returncode == 130
     assert not (tmp_path / "out.csv").exists()
     process.communicate()

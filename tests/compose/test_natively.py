@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import sys
 import time
 
@@ -12,6 +11,7 @@ import pytest
 
 from tests.compose.described import CHECKOUT, Natively, spark_settings
 from tests.kafka.topics import ends
+from tests.ports import free_ports
 from tornado.command.client import ServiceClient
 from tornado.testing import EdgeHistory, exact_distances
 from tornado.testing.kafka_broker import KafkaBroker
@@ -23,14 +23,6 @@ SIDE = 20
 STATION = SIDE // 2 * (SIDE + 1)
 ENOUGH = 3000
 TOKEN = "local-use-only"
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def wait_until(condition, children, timeout_s=120):

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import pytest
 
 import tornado
 from apps.sssp import ShortestPaths
+from tests.ports import free_port
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
@@ -63,9 +63,7 @@ def prometheus(service, tmp_path_factory):
         "scrape_configs": [{"job_name": "tornado-loops", "static_configs": [{"targets": [target]}]}],
     }
     (folder / "prometheus.yml").write_text(json.dumps(config))  # which is YAML as well
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [

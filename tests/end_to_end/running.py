@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.look import look
 from tornado.command import main
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -163,15 +164,17 @@ class Service:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def look(self, path, shows=""):
+        return look(self.client.get, path, shows)
+
     def edges(self):
         """Return how many edges the loop has."""
-        return self.client.get("/v1/loops/sssp").json()["edges"]
+        return self.look("/v1/loops/sssp").json()["edges"]
 
     def metric(self, name):
         """Return a metric of the loop."""
-        [line] = [
-            line for line in self.client.get("/metrics").text.splitlines() if line.startswith(name + "{")
-        ]
+        text = self.look("/metrics", shows=f"\n{name}{{").text
+        [line] = [line for line in text.splitlines() if line.startswith(name + "{")]
         return float(line.rpartition(" ")[2])
 
     def push(self, content, headers=NDJSON):

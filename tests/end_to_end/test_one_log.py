@@ -41,9 +41,9 @@ class Load:
         for thread in self._threads:
             thread.start()
 
-    def await_first(self):
-        """Wait until a push is acknowledged and a question answered, on a slow machine too."""
-        eventually(lambda: self.errors or (self.acknowledged and self.answers))
+    def await_some(self):
+        """Wait until enough pushes are acknowledged and questions answered for two turns, on a slow machine too."""
+        eventually(lambda: self.errors or (len(self.acknowledged) > 20 and len(self.answers) > 2), 180)
 
     def join(self):
         for thread in self._threads:
@@ -78,8 +78,10 @@ class Load:
 
     def _ask(self, client, _):
         response = client.post("/v1/queries", params={"wait_s": 30}, json={"loop": "sssp"})
-        assert response.status_code == 200, response.text
         answer = response.json()
+        if response.status_code == 503 and answer["code"] == "unresponsive":
+            return  # it has much to do
+        assert response.status_code in {200, 202}, response.text
         if answer["state"] == "converged":
             assert answer["certificate"] == {"kind": "exact"}
             self.answers.append(answer)
@@ -156,7 +158,7 @@ def test_every_answer_that_was_given_is_that_for_its_version_whenever_the_servic
                 assert service.restored["snapshot"]["version"] >= log.versions[-1]
             load = Load(service, numbers, 100 * kill)
             if kill % 2:  # else it may be killed before
-                load.await_first()
+                load.await_some()
             time.sleep(chance.uniform(0.0, 0.6))
             service.signal(signal.SIGKILL)
             load.join()

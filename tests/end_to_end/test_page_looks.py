@@ -53,7 +53,7 @@ def test_every_view_is_kept_as_a_picture_at_three_sizes_in_the_light_and_in_the_
 def _ask(page):
     page.get_by_label("Ways to").fill("9, 14")
     page.get_by_role("button", name="Ask").click()
-    page.get_by_role("region", name="Ways").wait_for(timeout=60_000)
+    page.get_by_role("region", name="Ways").wait_for()
     page.locator(".graph canvas").first.wait_for()
     page.get_by_role("button", name="Draw it").click()
     page.get_by_role("region", name="Edges around").wait_for()

@@ -184,7 +184,7 @@ def until(condition, timeout_s=60):
 
 
 def looked_at(service, loop):
-    return service.client.get(f"/v1/loops/{loop}").json()
+    return service.look(f"/v1/loops/{loop}").json()
 
 
 def push(service, *rows):

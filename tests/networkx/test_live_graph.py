@@ -251,5 +251,7 @@ def test_a_forked_process_ends_and_leaves_the_loops_to_the_one_that_has_them(tmp
         "closing.release()\n"
         "print(status, nx.core_number(kept))\n"
     )
-    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=300, check=False
+    )
     assert (ended.returncode, ended.stdout) == (0, "3 {0: 1, 1: 1, 2: 1, 3: 1}\n"), ended.stderr

@@ -22,11 +22,14 @@ from tornado.storage import open_store
 
 REAL_WORKERS = 2
 
+# Nothing here hangs unless a test has it hang: what does not come is late, and is waited for.
+PATIENT = {"look_timeout_s": 60.0, "ask_timeout_s": 60.0}
+
 # 1 -> 2 -> 3 is 3.0, 1 -> 4 is 10.0; 5 -> 6 cannot be reached from 1.
 ROADS = ([1, 2, 1, 5], [2, 3, 4, 6], [1.0, 2.0, 10.0, 7.5])
 
 
-def eventually(condition, timeout_s=30):
+def eventually(condition, timeout_s=120):
     until = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < until, "it did not come to that in time"
@@ -119,14 +122,23 @@ def open_service():
         made.close()
 
 
+def end_looks_of(observer):
+    """Stop it, and wait for the look that is under way, which `stop` does not."""
+    threads = list(observer._threads)
+    observer.stop()
+    for thread in threads:
+        thread.join()
+
+
 @contextmanager
 def serving():
     """Makes what starts servers, and returns a client of each."""
     opened = []
 
-    def make(service, **limits):
-        server = HttpServer(service, port=0, limits=HttpLimits(**limits)).start()
-        client = httpx.Client(base_url=server.url, timeout=30)
+    def make(service, *, tokens=None, **limits):
+        limits = HttpLimits(**(PATIENT | limits))
+        server = HttpServer(service, port=0, limits=limits, tokens=tokens).start()
+        client = httpx.Client(base_url=server.url, timeout=120)
         client.server = server
         opened.append(client)
         return client

@@ -159,22 +159,27 @@ def test_a_query_that_runs_or_was_cancelled_is_not_adopted(fake, adopting):
     assert loop.adoption.adopted == []
 
 
-def test_an_adoption_that_hangs_is_503_at_its_deadline_and_health_does_not_wait_for_it(fake, adopting):
-    loop, client = adopting(ask_timeout_s=0.2)
+def test_an_adoption_that_hangs_is_503_at_its_deadline_and_health_does_not_wait_for_it(
+    fake, adopting, monkeypatch
+):
+    loop, client = adopting()
+    adoptions = client.server._bulkheads.adoptions
     query = ask(client, "roads", vertices=[3])
     fake.answers.clear()
     hanging = threading.Thread(target=adopt, args=(client, query))
     hanging.start()
     try:
-        eventually(lambda: client.server._bulkheads.adoptions._threads, timeout_s=5)
-        assert client.get("/healthz", timeout=5).status_code == 200
-        refused = adopt(client, query)
+        eventually(lambda: adoptions._threads > adoptions._idle)
+        assert client.get("/healthz", timeout=30).status_code == 200
+        with monkeypatch.context() as patch:
+            patch.setattr(adoptions, "deadline_s", 0.2)
+            refused = adopt(client, query)
         assert (refused.status_code, refused.json()["code"]) == (503, "unresponsive")
         assert refused.headers["retry-after"] == "1"
     finally:
         fake.answers.set()
         hanging.join()
-    eventually(lambda: not client.server._bulkheads.adoptions.late())
+    eventually(lambda: not adoptions.late())
     assert adopt(client, query).status_code == 200
     assert set(loop.adoption.adopted) == {loop.branches[0]}
 

@@ -386,7 +386,7 @@ def test_a_body_that_does_not_arrive_is_given_up(service, serve):
         line.sendall(
             b"POST /v1/queries HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
         )
-        line.settimeout(10)
+        line.settimeout(60)
         assert line.recv(1000).startswith(b"HTTP/1.1 408 ")
 
 
@@ -473,7 +473,7 @@ def test_deleting_a_running_query_cancels_it_and_wakes_those_who_wait(slow):
     woken = []
 
     def wait():
-        woken.append(httpx.get(f"{slow.server.url}/v1/queries/{query['id']}?wait_s=20", timeout=30).json())
+        woken.append(httpx.get(f"{slow.server.url}/v1/queries/{query['id']}?wait_s=20").json())
 
     waiting = threading.Thread(target=wait)
     waiting.start()
@@ -487,7 +487,7 @@ def test_deleting_a_running_query_cancels_it_and_wakes_those_who_wait(slow):
         == "cancelled"
     )
     branch = slow.fake.loops["roads"].branches[0]
-    assert branch.wait(5)
+    assert branch.wait(60)
     assert branch.state.name == "CANCELLED"
     problem(slow.get(f"/v1/queries/{query['id']}/result"), 409, "result-unavailable")
 
@@ -574,7 +574,7 @@ def test_a_client_that_leaves_in_the_middle_of_a_result_holds_nothing(fake, open
     with httpx.stream("GET", f"{client.server.url}/v1/queries/{query['id']}/result") as response:
         next(response.iter_raw(1000))
     client.delete(f"/v1/queries/{query['id']}")
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not loop.branches[0].released:
         assert time.monotonic() < until
         time.sleep(0.01)

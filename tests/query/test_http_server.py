@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.ports import free_port
 from tests.query.conftest import eventually, start_roads
 from tornado.errors import InvalidArgument, PeerError, PortInUse
 from tornado.query.http import HttpServer
@@ -47,8 +48,8 @@ def test_a_port_held_by_another_program_is_in_use_too(asked):
 
 
 def test_a_server_can_be_stopped_and_started_again_on_its_port(asked):
-    server = HttpServer(asked, port=0).start()
-    port = server.port
+    port = free_port()
+    server = HttpServer(asked, port=port).start()
     for _ in range(3):
         with httpx.Client() as client:
             assert client.get(f"{server.url}/healthz").status_code == 200

@@ -295,7 +295,7 @@ def test_it_ends_while_it_waits_for_an_answer(session, paths, table, keep, monke
 
     def submit_for_later(request):
         asked.set()
-        return submit(replace(request, min_offsets={"http": 1}))
+        return submit(replace(request, min_offsets={"http": 1}, deadline_s=600))
 
     monkeypatch.setattr(session.service, "submit", submit_for_later)
     kept = keep()
@@ -303,7 +303,7 @@ def test_it_ends_while_it_waits_for_an_answer(session, paths, table, keep, monke
     assert asked.wait(60)
     begun_s = time.monotonic()
     kept.close()
-    assert time.monotonic() - begun_s < 5.0
+    assert time.monotonic() - begun_s < 20
     assert table.is_closed
     assert kept.statistics().failed == 0
     assert session.service.queries() == []

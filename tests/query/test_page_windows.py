@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.ports import free_port
 from tests.query.conftest import eventually, start_roads
 from tornado.query.http import HttpServer
 from tornado.query.token_file import TokenFile
@@ -36,8 +37,8 @@ def test_tabs_that_nobody_sees_leave_the_connections_of_a_browser_to_the_one_tha
     for _ in range(7):  # a browser has six connections to a service
         tabs[-1].evaluate(SEEN, False)
         tabs.append(first.context.new_page())
-        tabs[-1].goto(f"{client.server.url}/#now", timeout=15_000)
-        tabs[-1].locator("[data-link=live]").wait_for(timeout=15_000)
+        tabs[-1].goto(f"{client.server.url}/#now")
+        tabs[-1].locator("[data-link=live]").wait_for()
     tabs[-1].evaluate(SEEN, False)
     push_to(client, 9)
     assert not first.get_by_role("region", name="Sources of roads").get_by_text("http").is_visible()
@@ -50,8 +51,8 @@ def shown_at_once(context, url, count):
     """So many windows of one browser, all of them seen."""
     windows = [context.new_page() for _ in range(count)]
     for window in windows:
-        window.goto(f"{url}/#now", timeout=15_000)
-        window.locator("[data-link=live]").wait_for(timeout=15_000)
+        window.goto(f"{url}/#now")
+        window.locator("[data-link=live]").wait_for()
     return windows
 
 
@@ -112,7 +113,7 @@ def test_a_window_whose_scripts_hang_loses_the_stream(client, visit):
     second.clock.run_for(36_000)  # LOST_AFTER_MS, and the first pause
     second.clock.run_for(1_500)
     # The clock is that of all windows: where the lock goes round first, it takes one more silence.
-    second.locator("[data-link=live]").wait_for(timeout=90_000)
+    second.locator("[data-link=live]").wait_for()
     push_to(client, 9)
     wait_for_admitted([second, third], 6)
     wait_for_admitted([page.page], 6)  # which is told by the other one now
@@ -121,7 +122,7 @@ def test_a_window_whose_scripts_hang_loses_the_stream(client, visit):
 
 def test_all_windows_say_that_the_service_is_away_and_come_back(fake, open_service, visit):
     start_roads(fake)
-    server = HttpServer(open_service(fake), port=0).start()
+    server = HttpServer(open_service(fake), port=free_port()).start()
     try:
         page = visit(server.url)
         windows = [page.page, *shown_at_once(page.context, server.url, 3)]
@@ -130,7 +131,7 @@ def test_all_windows_say_that_the_service_is_away_and_come_back(fake, open_servi
             window.locator("[data-link=lost]").wait_for()
         with HttpServer(server.service, port=server.port) as again:
             for window in windows:
-                window.locator("[data-link=live]").wait_for(timeout=30_000)
+                window.locator("[data-link=live]").wait_for()
             wait_for_streams(again.observer, 1)
     finally:
         server.stop()
@@ -147,24 +148,24 @@ def test_windows_of_a_browser_without_locks_have_a_stream_each(client, visit):
     wait_for_streams(client.server.observer, 3)
 
 
-def test_windows_with_other_tokens_have_streams_of_their_own(fake, open_service, visit):
+def test_windows_with_other_tokens_have_streams_of_their_own(fake, open_service, serve, visit):
     start_roads(fake)
     start_roads(fake, "lanes")
     tokens = TokenFile.of("read t0ken-of-all\nread t0ken-of-lanes lanes")
-    with HttpServer(open_service(fake), port=0, tokens=tokens) as server:
-        page = visit(server.url)
-        windows = [page.page, *(page.context.new_page() for _ in range(3))]
-        for window, token in zip(windows, ["all", "all", "lanes", "lanes"], strict=True):
-            window.goto(f"{server.url}/#now")
-            window.get_by_label("Token").fill(f"t0ken-of-{token}")
-            window.get_by_role("button", name="Use it").click()
-            window.locator("[data-link=live]").wait_for()
-            window.get_by_role("region", name="Loops", exact=True).get_by_text("lanes").first.wait_for()
-        wait_for_streams(server.observer, 2)
-        for window, sees in zip(windows, [True, True, False, False], strict=True):
-            time.sleep(1.5)  # as long as it takes until the other streams have told something
-            assert ("roads" in window.locator("main").inner_text()) == sees
-        held = page.page.evaluate("navigator.locks.query().then(all => all.held.map(one => one.name))")
-        assert len(set(held)) == 2
-        assert "t0ken" not in "".join(held)
-        page.faults.clear()  # the browser calls an answer of 401 an error
+    server = serve(open_service(fake), tokens=tokens).server
+    page = visit(server.url)
+    windows = [page.page, *(page.context.new_page() for _ in range(3))]
+    for window, token in zip(windows, ["all", "all", "lanes", "lanes"], strict=True):
+        window.goto(f"{server.url}/#now")
+        window.get_by_label("Token").fill(f"t0ken-of-{token}")
+        window.get_by_role("button", name="Use it").click()
+        window.locator("[data-link=live]").wait_for()
+        window.get_by_role("region", name="Loops", exact=True).get_by_text("lanes").first.wait_for()
+    wait_for_streams(server.observer, 2)
+    for window, sees in zip(windows, [True, True, False, False], strict=True):
+        time.sleep(1.5)  # as long as it takes until the other streams have told something
+        assert ("roads" in window.locator("main").inner_text()) == sees
+    held = page.page.evaluate("navigator.locks.query().then(all => all.held.map(one => one.name))")
+    assert len(set(held)) == 2
+    assert "t0ken" not in "".join(held)
+    page.faults.clear()  # the browser calls an answer of 401 an error

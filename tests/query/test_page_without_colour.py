@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from tests.query.conftest import eventually, start_roads
-from tornado.query.http import HttpServer
+from tests.query.conftest import end_looks_of, eventually, start_roads
 
 # What a rule of the style sheet gives a colour that means something, by how it is said without it; the tests below look at each.
 SAID_BY = {
@@ -45,11 +44,10 @@ NOTE_LINES = """
 
 
 @pytest.fixture
-def server(fake, open_service):
+def server(fake, open_service, serve):
     for name in ("roads", *(f"lane-{number}" for number in range(5))):
         start_roads(fake, name)
-    with HttpServer(open_service(fake), port=0) as server:
-        yield server
+    return serve(open_service(fake)).server
 
 
 def troubled(found):
@@ -94,7 +92,7 @@ def page(server, visit):
         content = line.content.replace(b'"converged"', f'"{state}"'.encode())
         log._lines.append(replace(line, state=state, content=content))
         log._ended["roads"] += 1
-    server.observer.stop()  # it would look, and find nothing wrong
+    end_looks_of(server.observer)  # it would look, and find nothing wrong
     server.observer._publish("now", troubled(server.observer.newest()))
     opened.wait_for("in trouble")
     return opened
@@ -222,7 +220,7 @@ def test_time_lines_of_workers_tell_who_is_gone_and_who_waits_by_dashes_and_in_w
         {"busy_s": 1.0, "waited_s": 0.5, "sent_bytes": 10},
         {"busy_s": 2.0, "waited_s": 0.1, "sent_bytes": 20},
     ]
-    observer.stop()
+    end_looks_of(observer)
     for losses in (0, 0, 1, 1):
         found = observer.newest()
         use = [{name: value * 1.5 for name, value in one.items()} for one in use]

@@ -1,15 +1,19 @@
 """TLS with a certificate of the user: what a client would refuse is refused at the start, and what took its place is read again."""
 
+import contextlib
 import datetime as dt
+import socket
 import ssl
+import time
 
 import httpx
 import pytest
 import trustme
 
-from tests.query.conftest import start_roads
+from tests.query.conftest import eventually, start_roads
 from tornado.errors import InvalidArgument
 from tornado.query.http import HttpServer
+from tornado.query.http_requests import HttpLimits
 from tornado.query.server_certificate import ServerCertificate
 
 AUTHORITY = trustme.CA()
@@ -106,6 +110,60 @@ def test_a_server_speaks_tls_and_shows_what_took_its_place_to_new_connections(
             httpx.get(f"{server.url}/healthz", verify=ssl.create_default_context())
         with pytest.raises(httpx.HTTPError):
             httpx.get(server.url.replace("https", "http") + "/healthz")
+
+
+@pytest.fixture
+def serve_encrypted(tmp_path, fake, open_service, issued):
+    start_roads(fake)
+    with contextlib.ExitStack() as stack:
+        yield lambda **limits: stack.enter_context(
+            HttpServer(
+                open_service(fake),
+                port=0,
+                certificate=write(tmp_path, issued),
+                limits=HttpLimits(**limits),
+            )
+        )
+
+
+def test_a_handshake_that_does_not_come_is_not_waited_for(serve_encrypted):
+    server = serve_encrypted(head_timeout_s=0.3)
+    for sent in (b"", b"\x16\x03\x01"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as silent:
+            silent.sendall(sent)
+            with contextlib.suppress(ConnectionResetError):
+                assert silent.recv(1) == b""
+    eventually(lambda: not server._connections.open)
+
+
+def test_those_that_say_nothing_before_their_handshake_make_room_for_who_comes(serve_encrypted, trusting):
+    server = serve_encrypted(connections=10)
+    with contextlib.ExitStack() as stack:
+        for _ in range(30):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+        eventually(lambda: server._connections.open == 10)
+        assert httpx.get(f"{server.url}/healthz", verify=trusting).status_code == 200
+        assert server._connections.open <= 10
+
+
+def test_whoever_is_answered_in_the_middle_of_a_body_hears_the_answer_over_tls_and_is_ended(
+    serve_encrypted, trusting
+):
+    server = serve_encrypted(head_timeout_s=1.0)
+    with (
+        socket.create_connection(("127.0.0.1", server.port), timeout=30) as plain,
+        trusting.wrap_socket(plain, server_hostname="127.0.0.1") as honest,
+    ):
+        honest.sendall(b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n\r\n")
+        for _ in range(30):
+            honest.sendall(bytes(100_000))
+        assert honest.recv(1 << 16).startswith(b"HTTP/1.1 404")
+        began_s = time.monotonic()
+        with contextlib.suppress(OSError):
+            while time.monotonic() - began_s < 60:
+                honest.sendall(b"x")
+                time.sleep(0.01)
+        eventually(lambda: not server._connections.open)
 
 
 def test_a_server_with_a_certificate_that_has_run_out_does_not_start(tmp_path, fake, open_service):

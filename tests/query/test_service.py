@@ -253,7 +253,7 @@ def test_cancelling_the_last_query_cancels_its_branch_and_frees_it(fake, slow, o
     query = ask(service)
     assert service.cancel(query.id).state is QueryState.CANCELLED
     assert query.answer is None
-    assert slow.branches[0].wait(5)
+    assert slow.branches[0].wait(60)
     eventually(lambda: slow.branches[0].released and service.statistics().branches_running == 0)
     assert slow.branches[0].state.name == "CANCELLED"
 
@@ -384,6 +384,9 @@ def test_a_waiting_query_ends_at_its_deadline_without_a_result(fake, clock, slow
 def test_memory_bounds_how_many_branches_run(fake, slow, open_service):
     a_branch = 64 * 6  # of as many vertices
     service = open_service(fake, branch_memory_bytes=2 * a_branch)
+    service.known_statistics(
+        ["roads"], 60
+    )  # which it waits for a second at most, and else takes it for empty
     queries = [ask(service, parameters={"source": source}) for source in (1, 2, 3)]
     assert [query.state for query in queries] == [QueryState.RUNNING] * 2 + [QueryState.QUEUED]
     fake.gate.set()

@@ -203,12 +203,12 @@ class SessionProcessor(Generic[Vertices]):
 
     # Working
 
-    def _go_on(self, *, stays: bool) -> tuple[bool, bool]:
+    def _go_on(self, *, stays: bool, starts: bool = True) -> tuple[bool, bool]:
         """Send what there is and begin sessions, with the token where the work is; return whether any began, and whether it moved."""
         self._flush()
         moved = self._move_token(stays=stays)
         self._inform()
-        started = self._start()
+        started = starts and self._start()
         self._flush()
         return started, self._move_token(stays=stays) or moved
 

@@ -73,6 +73,11 @@ class ReadsStream(Generic[Branch]):
         """See `ReadingPart`."""
         return bool(self.branches)
 
+    @property
+    def awaits_cut(self) -> bool:
+        """See `ReadingPart`."""
+        return any(not branch.is_started for branch in self.branches)
+
     def activate(self) -> None:
         """Have `step` called soon."""
         raise NotImplementedError
@@ -130,16 +135,20 @@ class ReadsStream(Generic[Branch]):
 
     def retire(self, branch: BranchPart) -> None:
         """Ask nothing more of a branch that is over, whose lease goes on until it is forgotten: its owner may free it before."""
-        self.branches.remove(cast("Branch", branch))
+        self._end(cast("Branch", branch))
 
     def forget(self, branch: BranchPart) -> None:
         """End the lease of a branch that is over."""
         branch = cast("Branch", branch)
         if branch in self.branches:
-            self.branches.remove(branch)
+            self._end(branch)
         if branch.lease is not None:
             self.graph.release(branch.lease)
             branch.lease = None
+
+    def _end(self, branch: Branch) -> None:
+        self.branches.remove(branch)
+        self.stream.end_giving_way()
 
     def _make_known(self, ids: NDArray[np.int64]) -> None:
         """Have the vertices of a stored snapshot be the rows of the graph.

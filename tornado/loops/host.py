@@ -287,7 +287,7 @@ class WorkerHost:
         while self._commands:
             self._obey(self._commands.popleft())
         did = self._worker.step() or did
-        for stream in self._filling():
+        for stream in self._counting():
             stream.count_step()
         if self._branches:
             did = self._look_after_branches() or did
@@ -299,17 +299,17 @@ class WorkerHost:
         return did
 
     def wait(self, timeout_s: float) -> bool:
-        """Block until there may be something to do; for short where edges that came in bulk wait to be taken in."""
-        if self._filling():
+        """Block until there may be something to do; for short where something waits for there to be nothing to do."""
+        if self._counting():
             timeout_s = min(timeout_s, _GAP_S)
         return bool(self._commands) or self._worker.wait(timeout_s)
 
-    def _filling(self) -> list[StreamPart]:
-        """The streams where edges came in bulk that no loop has heard of yet."""
+    def _counting(self) -> list[StreamPart]:
+        """The streams where edges came in bulk that no loop has heard of yet, or loops give way to branches."""
         return [
             stream
             for stream in self._streams.values()
-            if isinstance(stream, StreamPart) and stream.is_filling
+            if isinstance(stream, StreamPart) and stream.counts_steps
         ]
 
     def is_waiting(self) -> bool:

@@ -38,6 +38,7 @@ _LEAST_BURST = (
     1 << 15
 )  # records that come one behind another, to be taken in in bulk, and for more of them to be waited for
 _MOST_STEPS_WITHOUT = 1 << 9  # of a worker that is busy with others, for which more is waited for
+_STEPS_OF_BRANCHES = 1 << 7  # of a worker, for which loops leave the processor to branches
 _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle stream compacts them
 
@@ -62,6 +63,11 @@ class ReadingPart(Protocol):
     @property
     def has_branches(self) -> bool:
         """Whether some that were forked of it are not over."""
+        ...
+
+    @property
+    def awaits_cut(self) -> bool:
+        """Whether one of these has not started here, so that other workers may wait for what this loop has to do."""
         ...
 
     def activate(self) -> None:
@@ -153,6 +159,9 @@ class StreamPart:
         self.is_filling = False
         self._filled_from = self._gap_at = 0  # the versions when that began, and when nothing came next
         self._steps_without = 0  # of the worker, since something came
+        self._giving_way: deque[ReadingPart] = deque()
+        self._turns: list[ReadingPart] = []  # those that gave way, and are called
+        self._steps_left = 0  # of the worker, until the next turn
 
     def join(self, reader: ReadingPart) -> None:
         """Tell a loop of every change from now on; what is there already it reads itself."""
@@ -179,6 +188,9 @@ class StreamPart:
             for command in self._commands
             if not (isinstance(command, _Record) and command.reader is reader)
         )
+        for waiting in (self._giving_way, self._turns):
+            if reader in waiting:
+                waiting.remove(reader)
         self._wake()
 
     def points_of(self, declared: Points) -> EvolvingPoints:
@@ -235,6 +247,30 @@ class StreamPart:
             self._commands.append(_Record(reader, record, is_ready or reader.drain))
             reader.activate()
 
+    def gives_way(self, reader: ReadingPart) -> bool:
+        """Whether a loop is to begin nothing now, for the sake of branches that somebody waits for; it is called again when it is to.
+
+        A round of a branch waits for each worker in turn, and so for whatever its loops do there. They do a little now and then: one of them
+        each time that the worker has made some steps, and all when a branch is over, or the worker has nothing to do. None gives way while a
+        branch waits for its cut, which may wait for what the loop has to do, nor where it keeps records waiting.
+        """
+        if reader in self._turns:
+            self._turns.remove(reader)
+            return False
+        is_awaited = any(other.awaits_cut for other in self._readers) or reader.is_behind()
+        if is_awaited or not self._has_branches():
+            return False
+        if not self._giving_way:
+            self._steps_left = _STEPS_OF_BRANCHES
+        if reader not in self._giving_way:
+            self._giving_way.append(reader)
+        return True
+
+    def end_giving_way(self) -> None:
+        """Call all loops that gave way."""
+        while self._giving_way:
+            self._take_turn()
+
     def lend_points(self, take: Callable[[EvolvingPoints | None], None]) -> None:
         """Have the points handed over, None where there are none, when it is the turn of what comes next in the sequence."""
         self._commands.append(_Lend(take))
@@ -288,6 +324,7 @@ class StreamPart:
         Edges that came in bulk are taken in. Lists are compacted, where much has changed and it is worth it, and what they lie in is
         joined to huge pages.
         """
+        self.end_giving_way()
         changed_much = self.graph.changed_since_compaction() > self.edge_count() // 8
         if self.is_filling:
             self.end_filling()
@@ -305,11 +342,19 @@ class StreamPart:
             for reader in self._readers:
                 reader.take_in_edges(self._filled_from)
 
+    @property
+    def counts_steps(self) -> bool:
+        """Whether something waits for steps of the worker, or for it to have nothing to do."""
+        return self.is_filling or bool(self._giving_way)
+
     def count_step(self) -> None:
-        """For each step of the worker while it is filling: other streams may keep the worker from ever having nothing to do."""
+        """For each step of the worker, where that counts: others may keep the worker from ever having nothing to do."""
         self._steps_without += 1
         if self._steps_without > _MOST_STEPS_WITHOUT and not self._commands:
             self.end_filling()
+        self._steps_left -= 1
+        if self._giving_way and self._steps_left <= 0:
+            self._take_turn()
 
     def mention(self, ids: NDArray[np.int64]) -> None:
         """Make vertices of this worker known; every loop hears of them."""
@@ -327,9 +372,17 @@ class StreamPart:
 
     def _records_at_once(self) -> int:
         """How many records are applied in one activation."""
-        if any(reader.has_branches for reader in self._readers):
+        if self._has_branches():
             return _RECORDS_BESIDE_BRANCHES
         return _RECORDS_OF_A_BASE if self._is_load() else _RECORDS_ALONE
+
+    def _take_turn(self) -> None:
+        self._steps_left = _STEPS_OF_BRANCHES
+        self._turns.append(self._giving_way.popleft())
+        self._turns[-1].activate()
+
+    def _has_branches(self) -> bool:
+        return any(reader.has_branches for reader in self._readers)
 
     def _is_load(self) -> bool:
         """Whether all loops that hear of edges take them in later: when all of a snapshot are there, or many have come."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,30 +215,19 @@ class VertexProgram:
         Raises
         ------
         InvalidArgument
-            For an ``int`` field with anything but a 64-bit integer, a ``float`` field with anything but a number, or a
-            ``tuple[int, ...]`` or ``tuple[float, ...]`` field with anything but a tuple of these.
+            For an ``int`` field with anything but a 64-bit integer, a ``float`` field with anything but a number, a
+            ``tuple[int, ...]`` or ``tuple[float, ...]`` field with anything but a tuple of these, and a ``bool`` or ``str`` field with
+            anything else.
         """
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             declared = field.type.__name__ if isinstance(field.type, type) else str(field.type)
-            if declared == "int" and not _is_int64(value):
-                raise InvalidArgument(
-                    f"{type(self).__name__}.{field.name} is {value!r} but must be an integer from -2^63 to 2^63-1"
-                )
-            if declared == "tuple[int, ...]" and not (
-                isinstance(value, tuple) and all(map(_is_int64, value))
-            ):
-                raise InvalidArgument(
-                    f"{type(self).__name__}.{field.name} is {value!r} but must be a tuple of integers from -2^63 to 2^63-1"
-                )
-            if declared == "tuple[float, ...]" and not (
-                isinstance(value, tuple) and all(map(_is_number, value))
-            ):
-                raise InvalidArgument(
-                    f"{type(self).__name__}.{field.name} is {value!r} but must be a tuple of numbers"
-                )
-            if declared == "float" and not _is_number(value):
-                raise InvalidArgument(f"{type(self).__name__}.{field.name} is {value!r} but must be a number")
+            if declared in _DECLARED:
+                is_right, what = _DECLARED[declared]
+                if not is_right(value):
+                    raise InvalidArgument(
+                        f"{type(self).__name__}.{field.name} is {value!r} but must be {what}"
+                    )
 
     @property
     def usual_delay_bound(self) -> int | None:
@@ -314,3 +303,18 @@ def _is_int64(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         return False
     return -(2**63) <= int(value) < 2**63
+
+
+def _is_tuple_of(is_one: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, tuple) and all(map(is_one, value))
+
+
+# By how a field is declared: what its value must be.
+_DECLARED: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "int": (_is_int64, "an integer from -2^63 to 2^63-1"),
+    "float": (_is_number, "a number"),
+    "bool": (lambda value: isinstance(value, bool | np.bool_), "true or false"),
+    "str": (lambda value: isinstance(value, str), "a string"),
+    "tuple[int, ...]": (_is_tuple_of(_is_int64), "a tuple of integers from -2^63 to 2^63-1"),
+    "tuple[float, ...]": (_is_tuple_of(_is_number), "a tuple of numbers"),
+}

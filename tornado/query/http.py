@@ -22,7 +22,7 @@ from ..errors import InternalError, InvalidArgument, PeerError, PortInUse
 from .exposure import is_loopback, require_loopback
 from .http_app import create_app
 from .http_bulkheads import Bulkheads
-from .http_connections import Connections
+from .http_connections import AcceptFailures, Connections
 from .http_hosts import LOOPBACK_HOSTS
 from .http_requests import HttpLimits
 from .http_routes_queries import Stopping
@@ -37,6 +37,7 @@ STARTING_S = 10.0
 STOPPING_S = 5
 _CANCELLED_S = 1  # and then the framework ends them, each with its traceback
 BACKLOG = 512
+_ACCEPTED_AT_ONCE = 64  # before those are counted: fewer than the files that there are beside
 
 _log = logging.getLogger(__name__)
 
@@ -85,6 +86,7 @@ class HttpServer:
         self.port = port
         self.tokens = tokens
         self._certificate = certificate
+        self._context: ssl.SSLContext | None = None
         self._wanted_port = port
         self._loops = loops
         self._limits = limits or HttpLimits()
@@ -122,8 +124,10 @@ class HttpServer:
             raise InvalidArgument(f"the server at {self.url} runs already", hint="Stop it first.")
         if self.tokens is None:
             require_loopback(self.host)
+        self._context = None
         if self._certificate is not None:
-            self._certificate.check()
+            self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._certificate.load_into(self._context)
         bound = _bind(self.host, self._wanted_port)
         self.port = bound.getsockname()[1]
         is_local = is_loopback(str(bound.getsockname()[0]))
@@ -133,6 +137,7 @@ class HttpServer:
             most=self._limits.connections,
             head_s=self._limits.head_timeout_s,
             read_s=self._limits.unread_timeout_s,
+            context=self._context,
         )
         app = create_app(
             self.service,
@@ -154,13 +159,10 @@ class HttpServer:
             lifespan="off",
             server_header=False,
             ws="none",
+            backlog=_ACCEPTED_AT_ONCE,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=STOPPING_S + _CANCELLED_S,
         )
-        if self._certificate is not None:
-            config.load()
-            config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            self._certificate.load_into(config.ssl)
         self.observer.start()
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(bound,), name="tornado-http", daemon=True)
@@ -171,6 +173,7 @@ class HttpServer:
                 self.stop()
                 raise InternalError(f"the HTTP server did not start at {self.url} within {STARTING_S:g} s")
             time.sleep(0.002)
+        bound.listen(BACKLOG)  # the framework has it hold no more than are accepted at once
         return self
 
     def reload(self) -> None:
@@ -187,9 +190,9 @@ class HttpServer:
                 self.tokens.reload()
             except InvalidArgument as error:
                 refused.append(f"the tokens stay as they were: {error}")
-        if self._certificate is not None and self._server is not None and self._server.config.ssl is not None:
+        if self._certificate is not None and self._context is not None:
             try:
-                self._certificate.load_into(self._server.config.ssl)
+                self._certificate.load_into(self._context)
             except InvalidArgument as error:
                 refused.append(f"the certificate stays as it was: {error}")
         if refused:
@@ -231,6 +234,7 @@ class HttpServer:
         assert self._server is not None
         with bound, asyncio.Runner() as runner:
             self._loop = runner.get_loop()
+            self._loop.set_exception_handler(AcceptFailures())
             runner.run(self._server.serve(sockets=[bound]))
 
 

@@ -277,6 +277,8 @@ def test_of_features_whose_squares_are_no_numbers_nothing_is_claimed(program, si
         (LinearModel(seed=-1), "seed is -1, but it is 0 or more"),
         (LinearModel(rule="clever"), "rule is 'clever'"),
         (LinearModel(points=Points(features=3)), "is for Points"),
+        (LinearModel(loss=None), "LinearModel.loss is None but must be a string"),
+        (LinearModel(intercept="no"), "LinearModel.intercept is 'no' but must be true or false"),
     ],
 )
 def test_bad_parameters_are_refused(program, said):

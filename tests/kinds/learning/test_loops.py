@@ -5,9 +5,12 @@ import pytest
 
 from tests.kinds.learning.programs import MeanOfFeatures
 from tests.promised import eventually
+from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument
 from tornado.kinds.learning import main_processor
+from tornado.kinds.learning.clusters.cluster_program import KMeans
 from tornado.loops import Master
+from tornado.loops.new_loop import NewLoop
 from tornado.loops.statistics import BranchState
 from tornado.records.edge_batch import EdgeBatch
 from tornado.records.point_batch import PointBatch
@@ -179,3 +182,31 @@ def test_points_that_are_not_those_of_the_stream_are_refused():
         hops = master.start(BreadthFirstSearch(source=1), "hops")
         with pytest.raises(InvalidArgument, match="stream hops has no points, and points sends Points"):
             hops.admit(Stream(seed=1).batch(), "points", 200)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_main_loops_leave_the_processor_to_a_branch_and_go_on_behind_it(workers):
+    engine, stream, number = SimulationEngine(workers, seed=workers), Stream(seed=workers), 1
+    with Master(None, workers, engine) as master:
+        beside = [NewLoop(MeanOfFeatures(), "mean", 64)]
+        loops = [
+            master.start(KMeans(clusters=5), "clusters", 64, points=POINTS, beside=beside),
+            master.loops["mean"],
+        ]
+        loops[0].admit(stream.batch(), "points", number)
+        assert all(loop.wait_idle(TIMEOUT_S) for loop in loops)
+
+        def updates():
+            return sum(loop.statistics().updates for loop in loops)
+
+        before, branch, steps = updates(), loops[0].fork(), 0
+        while branch.state is BranchState.RUNNING:
+            number += 1
+            loops[0].admit(stream.batch(2), "points", number)
+            engine.step(20)
+            steps += 20
+        meanwhile = updates() - before
+        assert 0 < meanwhile <= steps // 32
+        assert all(loop.wait_idle(TIMEOUT_S) for loop in loops)
+        assert updates() - before > meanwhile
+        assert loops[1].approximation().arrays()[1] == pytest.approx(stream.mean(), rel=0.3)

@@ -266,6 +266,29 @@ def test_points_that_are_declared_to_be_others_are_refused_and_so_are_damaged_on
             master.start(PROGRAMS[NAME], NAME)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("seed", [1, 9])
+def test_clusters_are_the_same_ones_after_a_restart_that_nothing_came_since(seed, workers):
+    points, features = Points(features=2), np.random.default_rng(seed).normal(size=(400, 2))
+    program = KMeans(clusters=3)
+
+    def clusters(loop):
+        branch = loop.fork()
+        assert branch.wait(TIMEOUT_S)
+        return dict(zip(*(column.tolist() for column in branch.values().arrays()), strict=True))
+
+    with MemoryStore() as store:
+        with Master(store) as master:
+            loop = master.start(program, NAME, points=points)
+            for offset, part in enumerate((range(300), range(300, 400)), 1):
+                loop.admit(PointBatch.of(points, ids=list(part), features=features[part]), "pushed", offset)
+                found = clusters(loop)
+            loop.checkpoint()
+        for _ in range(2):
+            with Master(store, workers) as master:
+                assert clusters(master.start(program, NAME, points=points)) == found
+
+
 def test_more_workers_than_shards_are_refused_where_a_stream_has_points():
     with Master(workers=17) as master:
         with pytest.raises(InvalidArgument, match="workers is 17, but points are shared by 1 to 16"):

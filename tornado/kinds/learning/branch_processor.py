@@ -6,7 +6,7 @@ Between two rounds every worker waits for the coordinator, so nothing depends on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -52,6 +52,8 @@ class LearningBranch(ReadsEdges):
         Begin with the parameters that every loop begins with.
     max_iterations
         How many rounds may be asked; of none it ends with what the main loop has.
+    on_turn
+        Called when it has worked as long as it may between others, which go on now.
 
     Attributes
     ----------
@@ -68,6 +70,7 @@ class LearningBranch(ReadsEdges):
         workers: int,
         fresh: bool,
         max_iterations: int | None,
+        on_turn: Callable[[], None],
     ) -> None:
         self.number = number
         self.worker = worker
@@ -81,6 +84,7 @@ class LearningBranch(ReadsEdges):
         self._program = program
         self._fresh = fresh
         self._rounds_left = max_iterations
+        self._on_turn = on_turn
         self._rounds = 0
         self._is_stopping = False
         self._method: Method | None = None  # of the coordinator
@@ -154,6 +158,7 @@ class LearningBranch(ReadsEdges):
                 self._answer(said)
         if self._summing is not None:
             self.operator.activate()
+            self._on_turn()
         elif self._method is None:
             self.operator.move_token(NEVER, stays=False)
 

@@ -99,7 +99,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
         if more and not self.has_branches and self._shards.waiting < _WORTH_A_STEP:
             self.operator.activate()
             return
-        started, moved = self._go_on(stays=True)
+        started, moved = self._go_on(stays=True, starts=not self.stream.gives_way(self))
         self._is_resting = self.session.is_at_rest()
         if started or moved or (more and not self.is_behind()):
             self.operator.activate()
@@ -195,6 +195,7 @@ class LearningMain(ReadsStream[LearningBranch], SessionProcessor[LearningVertice
             workers=self.workers,
             fresh=fresh,
             max_iterations=max_iterations,
+            on_turn=self.stream.end_giving_way,
         )
 
     def forget(self, branch: BranchPart) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,7 @@ def k_means(
     most_rounds: int = MOST_ROUNDS,
     most_moves: int = MOST_MOVES,
     tolerance: float = 0.0,
+    by_cluster: bool = False,
 ) -> Method:
     """Find clusters.
 
@@ -82,29 +84,32 @@ def k_means(
     tolerance
         Above 0: it ends where a pass explains less than this share more than the one before (`ExactSums.explained`), which is not
         converged unless no assignment changes. Points that are in no clusters may take hundreds of passes beyond.
+    by_cluster
+        Units of sums are of each cluster from the first pass on; see `lloyd`.
 
     Returns
     -------
     Finished
         As of `lloyd`, with the finding ``moves``: how many were kept, and the parameter ``unsearched``, float64[1].
     """
-    whole = Partition(np.zeros((clusters, width)) if centroids is None else centroids)
+    whole = Partition(np.zeros((clusters, width)) if centroids is None else centroids, by_cluster=by_cluster)
     yield from whole.measure()
     moves = 0
-    unsearched = unsearched + whole.changes if centroids is not None else math.inf
+    unsearched = known = unsearched + whole.changes if centroids is not None else math.inf
     is_searched = clusters * unsearched > whole.points
     if centroids is None or (most_moves and is_searched):
         unsearched = 0.0
         wanted = max(SAMPLE_POINTS, SAMPLE_POINTS_OF_CLUSTER * clusters)
         stride = max(1, whole.points // wanted)
         yield Round("sample", (float(stride),))
+        of_sample = partial(Partition, of="sample.", by_cluster=by_cluster)
         begin = centroids
         if begin is None:
             begin = yield from seeds(clusters, width, seed=seed, of="sample.")
-            search = _Search(Partition(begin, of="sample."), width, seed, GAIN_OF_SEEDS)
+            search = _Search(of_sample(begin), width, seed, GAIN_OF_SEEDS)
             yield from search.leave_basins(most_moves, FAILURES_OF_SEEDS)
         else:
-            search = _Search(Partition(begin, of="sample."), width, seed, GAIN_OF_CENTROIDS)
+            search = _Search(of_sample(begin), width, seed, GAIN_OF_CENTROIDS)
             yield from search.leave_basins(most_moves, FAILURES_OF_CENTROIDS)
         moves, best, least = search.moves, search.partition.centroids, search.inertia
         has_changed = centroids is None or moves > 0
@@ -113,7 +118,7 @@ def k_means(
         starts = max(starts, int(centroids is not None and moves > 0)) if most_moves and least > 0.0 else 0
         for number in range(1, 1 + starts):
             begin = yield from seeds(clusters, width, seed=seed, of="sample.", first=number * _STARTS)
-            other = _Search(Partition(begin, of="sample."), width, seed, GAIN_OF_SEEDS, number * _STARTS)
+            other = _Search(of_sample(begin), width, seed, GAIN_OF_SEEDS, number * _STARTS)
             yield from other.leave_basins(most_moves, FAILURES_ANEW)
             moves += other.moves
             if other.inertia < (1.0 - GAIN_OF_SEEDS) * least:
@@ -122,8 +127,15 @@ def k_means(
             whole.centroids = best
     if tolerance > 0.0:
         yield from whole.approach(most_rounds, little=tolerance)
-    else:
+    if tolerance <= 0.0 or whole.is_settled:
         yield from whole.settle(most_rounds)
+    if whole.is_vain:
+        return (
+            yield from k_means(
+                clusters, width, seed=seed, centroids=centroids, unsearched=known, most_rounds=most_rounds, most_moves=most_moves,
+                tolerance=tolerance, by_cluster=True,
+            )
+        )  # fmt: skip
     yield from whole.weigh()
     finished = whole.finished()
     return replace(

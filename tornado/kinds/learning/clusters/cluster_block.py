@@ -29,6 +29,7 @@ _HEAD: Final = 5  # anew, points that are new, sums of squares and of weights of
 _WINDOW: Final = 8  # steps over which the inertia is averaged
 _PATIENCE: Final = 2  # windows without progress
 _FIRST: Final = 4  # times the clusters: so many points are waited for, if there are more to come
+_quietly = np.errstate(over="ignore", invalid="ignore")  # sums that are not finite are seen, and made anew
 
 
 class ClusterBlock:
@@ -55,6 +56,7 @@ class ClusterBlock:
         self._window: list[tuple[float, float]] = []
         self._patience = Patience(_PATIENCE)
         self._patience.end()
+        self._has_news = False
         self._unsearched = np.array([math.inf])
 
     @property
@@ -62,11 +64,13 @@ class ClusterBlock:
         """Whether points are no nearer to their centroids than some time ago, and no points have come."""
         return self._patience.is_over
 
+    @_quietly
     def step(self, said: Sequence[NDArray[np.float64]]) -> None:
         """Take in what shards have counted; from their first points centroids begin."""
         current = [one for one in said if int(one[0]) == self._anew]
         if any(one[1] for one in said):
             self._patience.begin_anew()
+            self._has_news = True
         if self._moving is None:
             self._begin_with([self._first, *(self._points_of(one) for one in current)])
             return
@@ -74,18 +78,30 @@ class ClusterBlock:
             self._moving.add(one[_HEAD:])
             self._window.append((float(one[2]), float(one[3])))
         self._set(self._moving.centroids)
-        if len(self._window) >= _WINDOW:
+        if not self._moving.is_finite:
+            self._recover(self._moving.centroids)
+        elif len(self._window) >= _WINDOW:
             self._look_back()
 
+    def _recover(self, centroids: NDArray[np.float64]) -> None:
+        """Count all points anew, as what made sums infinite may have gone; if none came or went since that was tried, rest."""
+        if self._has_news:
+            self._begin_at(centroids)
+        else:
+            self._window.clear()
+            self._patience.end()
+
     def take(self, parameters: Parameters) -> None:
-        """See `ParameterBlock`."""
-        self._unsearched = parameters.get(UNSEARCHED, self._unsearched)
-        self._begin_at(parameters["centroids"])
+        """See `ParameterBlock`; where centroids are none, or not finite, this one goes on with its own."""
+        if are_known(parameters["centroids"]):
+            self._unsearched = parameters.get(UNSEARCHED, self._unsearched)
+            self._begin_at(parameters["centroids"])
 
     def restore(self, parameters: Parameters) -> None:
         """See `RestorableBlock`; where there were no centroids it begins with the next points."""
-        if len(parameters["centroids"]):
+        if are_known(parameters["centroids"]):
             self._anew = int(parameters[ANEW][0])
+            self._unsearched = parameters.get(UNSEARCHED, self._unsearched)
             self._begin_at(parameters["centroids"])
             self._patience.end()
 
@@ -102,7 +118,7 @@ class ClusterBlock:
 
     def _begin_at(self, centroids: NDArray[np.float64]) -> None:
         self._anew += 1
-        self._moving = MovingClusters(centroids)
+        self._moving, self._has_news = MovingClusters(centroids), False
         self._first = self._first[:0]
         self._patience.begin_anew()
         self._window.clear()
@@ -153,6 +169,7 @@ class ClusterShards:
         self._changes = np.zeros(clusters * (self._width + BESIDE_FEATURES))
         self._looked = np.zeros(2)  # sums of squares and of weights
 
+    @_quietly
     def hear(self, deltas: PointDeltas) -> None:
         """See `DataShards`."""
         self.waiting += len(deltas)
@@ -164,6 +181,7 @@ class ClusterShards:
             self._looked += steps.came(view, deltas.row[came], self._centroids, self._changes)
             steps.went(view, deltas.row[went], self._changes)
 
+    @_quietly
     def say(self, parameters: Parameters, step: int) -> NDArray[np.float64]:
         """See `DataShards`."""
         centroids, anew = parameters["centroids"], int(parameters[ANEW][0])
@@ -187,8 +205,12 @@ class ClusterShards:
         """See `DataShards`: later branches begin with the bounds of one that was adopted."""
         self.bounds = work.bounds  # type: ignore[attr-defined]  # it is the work of the same program
 
+    @_quietly
     def restore(self, parameters: Parameters) -> None:
-        """See `RestorableShards`: for which cluster each point is counted."""
+        """See `RestorableShards`: for which cluster each point is counted. None has come or gone since basins were searched."""
+        for shard in self._points.shards:
+            points = self._points.read_shard(shard)
+            self.bounds.of_shard(shard).meet(points.rows, points.born)
         if len(parameters["centroids"]):
             self._centroids = Centroids(parameters["centroids"], sparse=self._points.points.sparse)
             self._count_all(int(parameters[ANEW][0]) + 1)
@@ -240,6 +262,11 @@ class ClusterShards:
             self._looked += self._steps[shard.shard].look_again(
                 shard, self._centroids, self._changes, seed=self._seed, iteration=step, count=drawn
             )
+
+
+def are_known(centroids: NDArray[np.float64]) -> bool:
+    """Whether there are centroids, all of which are finite."""
+    return len(centroids) > 0 and bool(np.isfinite(centroids).all())
 
 
 def _dense(columns: dict[str, NDArray[np.float64]], count: int, width: int) -> NDArray[np.float64]:

@@ -13,7 +13,15 @@ import math
 import numba as nb
 import numpy as np
 
-from .dense_rows_kernel import add_exactly, add_plainly, length_of, note_greatest, square_to, squares_to
+from .dense_rows_kernel import (
+    add_exactly,
+    add_plainly,
+    length_of,
+    note_greatest,
+    note_sizes,
+    square_to,
+    squares_to,
+)
 
 FLOAT32_WIDER = 1.2e-7  # of two roundings to float32
 FLOAT64_WIDER = 1e-15
@@ -258,6 +266,42 @@ def assign(
             add_exactly(points, row, weights[row], -1.0, units, fine, high, low, old * stride)
             add_exactly(points, row, weights[row], 1.0, units, fine, high, low, new * stride)
     return changed
+
+
+@nb.njit(cache=True, nogil=True)
+def find_sizes(points, rows, weights, which, greatest, sizes, counts):
+    """Note for each cluster how great its products and weights are.
+
+    Parameters
+    ----------
+    points, rows, weights, which
+        See `assign`; only read.
+    greatest, sizes : float64[k * (d + 1)]
+        Of each cluster and feature the greatest |weight * feature|, and their sum; then of its weights. Written, added to.
+    counts : float64[k]
+        How many points each cluster has: added to.
+    """
+    stride = greatest.size // counts.size
+    for position in range(rows.size):
+        row = rows[position]
+        cluster = np.int64(which[row])
+        note_sizes(points, row, weights[row], greatest, sizes, cluster * stride)
+        last = cluster * stride + stride - 1
+        greatest[last] = max(greatest[last], weights[row])
+        sizes[last] += weights[row]
+        counts[cluster] += 1.0
+
+
+@nb.njit(cache=True, nogil=True)
+def sum_exactly(points, rows, weights, which, units, fine, high, low):
+    """Sum all rows, as they are assigned, with units of each cluster, float64[k, d + 1] and float64[k]; see `assign`."""
+    stride = units.shape[1]
+    for position in range(rows.size):
+        row = rows[position]
+        cluster = np.int64(which[row])
+        add_exactly(
+            points, row, weights[row], 1.0, units[cluster], fine[cluster], high, low, cluster * stride
+        )
 
 
 @nb.njit(cache=True, nogil=True)

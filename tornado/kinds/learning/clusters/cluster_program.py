@@ -21,7 +21,7 @@ from ..program import DataShards, LearningProgram, Parameters
 from ..rounds import Finished, Method, Round, Stopped
 from ..shard_reading import ShardsAt
 from .basins import k_means
-from .cluster_block import ANEW, UNSEARCHED, ClusterBlock, ClusterShards
+from .cluster_block import ANEW, UNSEARCHED, ClusterBlock, ClusterShards, are_known
 from .cluster_steps import SparseFeatures, assign_batch
 from .cluster_warming import warm_clusters
 from .cluster_work import ClusterWork
@@ -100,7 +100,7 @@ class KMeans(LearningProgram):
         """See `LearningProgram`."""
         del workers
         centroids, width = parameters["centroids"], self.declared.features
-        begin = centroids if len(centroids) == self.clusters else None
+        begin = centroids if len(centroids) == self.clusters and are_known(centroids) else None
         try:
             unsearched = float(parameters[UNSEARCHED][0]) if UNSEARCHED in parameters else math.inf
             return (

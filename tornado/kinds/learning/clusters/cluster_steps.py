@@ -10,7 +10,8 @@ So there is no rate. It is the mini-batch step of Sculley ("Web-scale k-means cl
 which the steps of MacQueen (1967) have in their limit; without it a removed point cannot be forgotten.
 
 What is left out: sums are plain float64, so removals leave a rounding of about 1e-16 of what was added; `MovingClusters.start_anew`
-with the answer of a branch, or `ShardSteps.count_all`, ends it.
+with the answer of a branch, or `ShardSteps.count_all`, ends it. Where sums went beyond what a float64 holds it alone helps, since none
+comes back from there (`MovingClusters.is_finite`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class MovingClusters:
     Attributes
     ----------
     centroids : float64[k, d]
-        Of each cluster the mean of its points; another array after each `add`, so it may be sent.
+        Of each cluster the mean of its points; another array after each `add`, so it may be sent. A cluster whose sums are not finite
+        stays where it was.
     """
 
     def __init__(self, centroids: NDArray[np.float64]) -> None:
@@ -63,6 +65,11 @@ class MovingClusters:
         """How many points each cluster has, int64[k]."""
         return self._counted[:, -1].astype(np.int64)
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether all sums are finite."""
+        return bool(np.isfinite(self._counted).all())
+
     def add(self, changes: NDArray[np.float64]) -> None:
         """Take in what steps have changed, float64[k * (d + 2)]: in any order, as whole numbers tell when a cluster is empty."""
         self._counted += changes.reshape(self._counted.shape)
@@ -70,6 +77,9 @@ class MovingClusters:
         self._counted[self._counted[:, -1] == 0.0, :-1] = 0.0
         moved, has_weight = self.centroids.copy(), self._counted[:, -2] > 0.0
         moved[has_weight] = self._counted[has_weight, :-2] / self._counted[has_weight, -2:-1]
+        if not self.is_finite:
+            is_lost = ~(np.isfinite(self._counted).all(1) & np.isfinite(moved).all(1))
+            moved[is_lost] = self.centroids[is_lost]
         self.centroids = fixed(moved)
 
 

@@ -30,6 +30,7 @@ def warm_clusters(value_type: str, *, sparse: bool) -> None:
     run_alone(k_means(_CLUSTERS, 2, seed=0), ClusterWork(stream.read()))
     work = ClusterWork(stream.read())
     run_alone(lloyd(np.full((_CLUSTERS, 2), 1e3)), work)  # of which two are without points
+    run_alone(lloyd(features[:_CLUSTERS], by_cluster=True), work)
     work.assigned()
     changes = np.zeros(_CLUSTERS * (2 + BESIDE_FEATURES))
     centroids = Centroids(np.zeros((_CLUSTERS, 2)), sparse=sparse)

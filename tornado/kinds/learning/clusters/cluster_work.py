@@ -79,6 +79,8 @@ class ClusterWork:
         widths: dict[str, Callable[[], int]] = {
             "measure": lambda: self._width + 3,
             "assign": lambda: 2 * shapes[0] * (self._width + 1) + 1,
+            "sizes": lambda: int(asked.numbers[0]) * (2 * self._width + 3),
+            "sums": lambda: 2 * shapes[0] * (self._width + 1),
             "inertia": lambda: shapes[0],
             "farthest": lambda: SHARDS * int(asked.numbers[0]) * _CANDIDATE,
             "fetch": lambda: len(asked.numbers) // 2 * self._width,
@@ -186,10 +188,35 @@ class ClusterWork:
             clusters, width = before.shape
             moved, others, halves = np.empty(clusters), np.empty(clusters), np.zeros(clusters)
             self._kernel.measure_moves(before, centroids.rows, centroids.wider, moved, others)
+            if not np.isfinite(moved).all():  # nothing is known of distances to where some were or are
+                moved[:] = others[:] = np.inf
             if clusters * clusters * width <= self._entries:
                 self._kernel.measure_halves(centroids.rows, centroids.wider, halves)
             self._moves[id(before)] = (moved, others, halves, before)
         return self._moves[id(before)][:3]
+
+    def _sizes(self, asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
+        """The greatest |weight * feature| and weight of each cluster, and their sums, [k, d + 1] each, and its points, [k].
+
+        Numbers: k.
+        """
+        clusters = int(asked.numbers[0])
+        size = clusters * (self._width + 1)
+        self._kernel.find_sizes(
+            self._rows[points.shard], points.rows, points.weight, self.bounds.of_shard(points.shard).which, total[:size], total[size:-clusters],
+            total[-clusters:],
+        )  # fmt: skip
+
+    def _sums(self, asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
+        """High and low sums of all points as they are assigned, [k, d + 1] each.
+
+        Arrays: centroids; of each cluster low units in a high one, and units.
+        """
+        size = len(total) // 2
+        self._kernel.sum_exactly(
+            self._rows[points.shard], points.rows, points.weight, self.bounds.of_shard(points.shard).which, self._units,
+            fixed(asked.arrays[1]), total[:size], total[size:],
+        )  # fmt: skip
 
     def _inertia(self, _asked: Round, points: ShardPoints, total: NDArray[np.float64]) -> None:
         """The inertia of each cluster, as points are assigned. Arrays: centroids."""

@@ -62,6 +62,15 @@ def note_greatest(points, row, weight, greatest):
 
 
 @nb.njit(cache=True)
+def note_sizes(points, row, weight, greatest, sizes, base):
+    """Note the greatest |weight * feature| of a cluster and add to their sums; float64[k * (d + 1)], the cluster's from `base` on."""
+    for column in range(points.shape[1]):
+        size = abs(weight * points[row, column])
+        greatest[base + column] = max(greatest[base + column], size)
+        sizes[base + column] += size
+
+
+@nb.njit(cache=True)
 def add_exactly(points, row, weight, sign, units, fine, high, low, base):
     """Add a row times its weight to sums of whole numbers, or take it away.
 

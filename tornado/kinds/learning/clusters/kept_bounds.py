@@ -53,6 +53,11 @@ class ShardBounds:
             self.upper = np.concatenate([self.upper, np.zeros(more, np.float32)])
             self.lower = np.concatenate([self.lower, np.zeros(more, np.float32)])
 
+    def meet(self, rows: NDArray[np.int32], born: NDArray[np.int64]) -> None:
+        """Note that points were there, by rows, though there are no bounds for them: with the first centroids they are forgotten."""
+        self.make_room(len(born))
+        self.met[rows] = born[rows]
+
     def forget(self, clusters: int) -> None:
         """No row was met, and bounds will be of so many clusters."""
         self.met[:] = 0

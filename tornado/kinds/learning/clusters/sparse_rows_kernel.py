@@ -65,6 +65,18 @@ def note_greatest(points, row, weight, greatest):
 
 
 @nb.njit(cache=True)
+def note_sizes(points, row, weight, greatest, sizes, base):
+    """Note the greatest |weight * feature| of a cluster and add to their sums; see `dense_rows_kernel`."""
+    starts, lengths, indices, values = points
+    first = np.int64(starts[row])
+    for entry in range(first, first + lengths[row]):
+        size = abs(weight * values[entry])
+        place = base + indices[entry]
+        greatest[place] = max(greatest[place], size)
+        sizes[place] += size
+
+
+@nb.njit(cache=True)
 def add_exactly(points, row, weight, sign, units, fine, high, low, base):
     """Add a row times its weight to sums of whole numbers, or take it away; see `dense_rows_kernel`."""
     starts, lengths, indices, values = points
