@@ -38,7 +38,7 @@ _LEAST_BURST = (
     1 << 15
 )  # records that come one behind another, to be taken in in bulk, and for more of them to be waited for
 _MOST_STEPS_WITHOUT = 1 << 9  # of a worker that is busy with others, for which more is waited for
-_STEPS_OF_BRANCHES = 1 << 7  # of a worker, for which loops leave the processor to branches
+_STEPS_OF_BRANCHES = 1 << 6  # of a worker, for which loops leave the processor to branches
 _COMPACTION_STEPS = 2  # of about a millisecond, at every activation
 _WASTE_IDLE = 0.15  # share of list entries without an edge from which an idle stream compacts them
 

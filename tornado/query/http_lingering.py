@@ -36,7 +36,7 @@ class LingeringTransport(asyncio.Transport):
         self._transport = transport
         self._on_close = on_close
         self._may_read = may_read
-        self._is_closing = False
+        self._is_closing = self._is_ended = False
         self._end: asyncio.TimerHandle | None = None
         self._left_bytes = LINGER_BYTES
 
@@ -96,4 +96,6 @@ class LingeringTransport(asyncio.Transport):
         if self._end is not None:
             self._end.cancel()
             self._end = None
-        self._transport.close()
+        if not self._is_ended:  # one of TLS may not be closed twice
+            self._is_ended = True
+            self._transport.close()

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..errors import InvalidArgument, StoreError
+from ..loop_views import MainLoopView
 from ..loops.kind import computed_by
 from ..storage import open_store
 from .answers import WholeAnswer
@@ -78,14 +79,19 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
     store = getattr(service.master, "store", None) or open_store("memory:")
     results = ResultHistory(store, clock=service.clock)
 
-    def form_of(loop: str) -> AnswerForm:
-        found = service.loop(loop)
-        return replace(service.form(loop), computes=f"{found.stream_name} {computed_by(found.program)}")
+    computed: dict[str, tuple[MainLoopView, str]] = {}
+
+    def told(form: AnswerForm, loop: MainLoopView) -> AnswerForm:
+        """The form with what the loop computes; in a thread, as that takes long where its parameters are, and once a loop."""
+        known = computed.get(loop.name)
+        if known is None or known[0] is not loop:
+            known = computed[loop.name] = (loop, f"{loop.stream_name} {computed_by(loop.program)}")
+        return replace(form, computes=known[1])
 
     def forget_loop(name: str) -> None:
-        with suppress(
-            StoreError
-        ):  # what stays takes room alone: what is told names its version and what computed it
+        computed.pop(name, None)
+        # What stays takes room alone: what is told names its version and what computed it.
+        with suppress(StoreError):
             results.forget_loop(name)
 
     service.add_loop_listener(forget_loop)
@@ -94,12 +100,13 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
     async def keep(request: Request, name: LoopName, reader: ReaderName) -> Response:
         """Keep the answer of an exact query that has ended, for this reader; one that is kept already stays as it is."""
         refuse_unknown_parameters(request, [])
-        loop, intake = name, service.served(service.loop(name)).intake
+        loop, found = name, service.loop(name)
+        intake = service.served(found).intake
         body = await read_body(
             request, accepted=[JSON], limit_bytes=limits.small_body_bytes, timeout_s=limits.body_timeout_s
         )
         wanted = parse_body(KeepBody, body, "which answer to keep", '{"query": "8eeb5bcdfc3249fb"}')
-        form = form_of(loop)
+        form = service.form(loop)
         require_followed(form, loop)
         moved_by = checked_moved_by(wanted.moved_by, form, loop)
         query = service.get(wanted.query)
@@ -114,7 +121,7 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
                 reader,
                 version,
                 *answer.arrays(),
-                form=form,
+                form=told(form, found),
                 after=wanted.after,
                 moved_by=moved_by,
                 by=caller,
@@ -134,12 +141,13 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
     ) -> Response:
         """Read what a reader is told at `up_to` that was told of `after`: what is new or has another value, and of groups."""
         refuse_unknown_parameters(request, ["after", "up_to", "table"])
-        loop = service.loop(name).name
-        form = form_of(loop)
+        found = service.loop(name)
+        loop, form = found.name, service.form(name)
         require_table(table, form, loop)
 
         def rendered() -> bytes:
-            batch = batch_of(results.changes(loop, reader, after, up_to, form=form), table, loop)
+            changes = results.changes(loop, reader, after, up_to, form=told(form, found))
+            batch = batch_of(changes, table, loop)
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, batch.schema) as writer:
                 writer.write_batch(batch)
@@ -151,9 +159,12 @@ def reader_routes(service: QueryService, limits: HttpLimits, bulkheads: Bulkhead
     async def forget(request: Request, name: LoopName, reader: ReaderName, before: Version) -> Response:
         """Delete the answers before a version."""
         refuse_unknown_parameters(request, ["before"])
-        loop = service.loop(name).name
-        form, caller = form_of(loop), caller_of(request)
-        await bulkheads.histories.run(lambda: results.forget(loop, reader, before, form=form, by=caller))
+        found, form, caller = service.loop(name), service.form(name), caller_of(request)
+
+        def forgotten() -> None:
+            results.forget(found.name, reader, before, form=told(form, found), by=caller)
+
+        await bulkheads.histories.run(forgotten)
         return Response(status_code=204)
 
     return router

@@ -224,6 +224,7 @@ class LearningBranch(ReadsEdges):
     def _end(self, finished: Finished) -> None:
         self._finished = finished
         self._method = None
+        self._on_turn = _nothing  # which may belong to a stream that ends before this is given up
         if self._parameters is not None:
             self._parameters = finished.parameters
         if self._program.values_of_points:
@@ -303,4 +304,9 @@ class LearningBranch(ReadsEdges):
         for name in ("_points", "_method", "_summing", "_values", "_told", "graph"):
             self.__dict__.pop(name, None)
         self.drop_edges()
+        self._on_turn = _nothing
         self._said.clear()
+
+
+def _nothing() -> None:
+    """What a branch that is over calls in place of its stream."""

@@ -159,7 +159,7 @@ def list_assigned(rows, ids, born, met, which, named, clusters):
     count = 0
     for position in range(rows.size):
         row = rows[position]
-        if met[row] != 0 and met[row] == abs(born[row]):
+        if met[row] != 0 and met[row] == abs(born[row]) and which[row] >= 0:
             named[count] = ids[row]
             clusters[count] = which[row]
             count += 1
