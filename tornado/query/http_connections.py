@@ -198,7 +198,7 @@ class BoundedConnection(H11Protocol):
         """See the framework: the server ends."""
         super().shutdown()
         if self.transport.is_closing():
-            self.let_go()
+            self.transport.end()
 
     def pause_writing(self) -> None:
         """See `asyncio.Protocol`: the other end does not read as fast as it is answered."""
