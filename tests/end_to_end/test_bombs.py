@@ -16,7 +16,7 @@ from tests import bombs
 from tests.bombs import little_memory
 from tests.end_to_end.running import ARROW, NDJSON, Service
 from tests.end_to_end.test_bad_input import GOOD, problem
-from tests.promised import within
+from tests.promised import took_s, watched, within
 from tornado.config import MOST_BATCH_SOURCES
 
 MIB = bombs.MEBIBYTE
@@ -61,18 +61,19 @@ class healthy:  # noqa: N801 - reads as what it is
         self._service = service
         self._stop = threading.Event()
         self._answers = []
-        self.took_s = []
+        self._times = []  # from when to when each was waited for
         self._thread = threading.Thread(target=self._ask, daemon=True)
 
     def _ask(self):
         with httpx.Client(base_url=self._service.url, timeout=60, trust_env=False) as client:
             # Of fewer answers than a hundred, the slowest of a hundred is no quantile.
             while not self._stop.wait(0.002) or len(self._answers) < 100:
-                begun_s = time.perf_counter()
+                begun_s = time.monotonic()
                 self._answers.append(client.get("/healthz").status_code)
-                self.took_s.append(time.perf_counter() - begun_s)
+                self._times.append((begun_s, time.monotonic()))
 
     def __enter__(self):
+        watched()  # its process is there before anything is measured
         self._thread.start()
         return self
 
@@ -80,7 +81,8 @@ class healthy:  # noqa: N801 - reads as what it is
         self._stop.set()
         self._thread.join(120)
         assert set(self._answers) <= {200}
-        assert np.quantile(self.took_s, 0.99) < within(0.05), sorted(self.took_s)[-10:]
+        answered_s = [took_s(begun_s, ended_s) for begun_s, ended_s in self._times]
+        assert np.quantile(answered_s, 0.99) < within(0.05), sorted(answered_s)[-10:]
 
 
 def part(service, content, number=0):
@@ -147,13 +149,13 @@ def test_a_question_with_a_fault_in_every_place_is_refused(service):
 def test_millions_of_bad_lines_are_refused_within_seconds_and_health_is_quick_meanwhile(service, line):
     content = line * min(4_000_000, 64 * MIB // len(line))
     with healthy(service):
-        took_s = []
+        refused_s = []
         for _ in range(3):
-            begun_s = time.perf_counter()
+            begun_s = time.monotonic()
             document = problem(service.push(content), 413, "body-too-large")
-            took_s.append(time.perf_counter() - begun_s)
+            refused_s.append(took_s(begun_s))
     assert "of its records cannot be admitted; the first is record 1:" in document["detail"]
-    assert min(took_s) < within(5), took_s
+    assert min(refused_s) < within(5), refused_s
 
 
 @cache
