@@ -13,7 +13,7 @@ from tornado.engine.waker import Waker
 from tornado.engine.wire import Wire
 
 WAKES = 2
-WAKERS, ROUNDS, STALL_S = 3, 10_000, 10.0
+WAKERS, ROUNDS, STALL_S = 3, 10_000, 60.0
 
 
 class Schedule:
