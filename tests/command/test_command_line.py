@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 
 import click
 import pytest
 
+from tests.ports import free_port
 from tornado.command.presentation import ExitCode, exit_code_of, present_failures
 from tornado.errors import InvalidArgument, NotSupported, PortInUse, QueueFull, StoreFull, UnknownVertex
 
@@ -46,7 +46,7 @@ def test_wrong_usage_exits_with_2_and_says_what_is_wrong(tornado, arguments):
 
 
 def test_an_error_is_one_json_line_with_its_code_where_json_was_asked_for(tornado_process):
-    done = tornado_process("ls", "--json", "--url", f"http://127.0.0.1:{_free_port()}")
+    done = tornado_process("ls", "--json", "--url", f"http://127.0.0.1:{free_port()}")
     assert done.code == 1
     assert done.out == ""
     line = json.loads(done.err)
@@ -56,7 +56,7 @@ def test_an_error_is_one_json_line_with_its_code_where_json_was_asked_for(tornad
 
 
 def test_no_traceback_is_shown_unless_it_is_asked_for(tornado):
-    url = f"http://127.0.0.1:{_free_port()}"
+    url = f"http://127.0.0.1:{free_port()}"
     assert "Traceback" not in tornado("ls", "--url", url).err
     assert "Traceback" in tornado("ls", "--url", url, TORNADO_DEBUG="1").err
 
@@ -103,9 +103,3 @@ def test_a_bug_of_ours_is_said_to_be_one(capsys):
 
     assert present_failures(fail, []) == 1
     assert "unexpected ZeroDivisionError" in capsys.readouterr().err
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
