@@ -188,7 +188,6 @@ class EvolvingGraph:
         if self.columns.counters[names.EDGES] or edges <= max(FEW_EDGES, self._expected):
             return
         self._expected = edges
-        self._advise(coming=edges)
         self.list_memory.put(0, edges)
 
     def apply(
@@ -594,7 +593,7 @@ class EvolvingGraph:
         if rows > self._advised_rows:
             self._advised_rows = max(2 * rows, 1 << 21)
             advise_huge_pages(self._rows, rows)
-        if slots > self._advised_slots:
+        if slots > max(self._advised_slots, self._expected):
             self._advised_slots = slots + max(slots // 4, 1 << 21)
             for name in _GONE_THROUGH:
                 advise_huge_pages(getattr(self.columns, name), self._advised_slots)

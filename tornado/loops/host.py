@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError, NotSupported, Unresponsive
-from ..graph import PartitionMap
+from ..graph import EvolvingGraph, PartitionMap
 from ..points import EvolvingPoints
 from ..timely import Dataflow, Fabric, Holder, Scope, Worker, holders
 from .kind import PartPlan, kind_named
@@ -54,6 +54,15 @@ class StartLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Expect:
+    """A stream is about to begin with so many edges here: have memory put under their lists. Of none, it does not begin after all."""
+
+    stream: int
+    partition: PartitionMap
+    edges: int
+
+
+@dataclass(frozen=True, slots=True)
 class Admit:
     """Apply this worker's share of a batch."""
 
@@ -77,7 +86,7 @@ class Place:
     columns: Mapping[
         int, Mapping[str, NDArray[Any]] | None
     ]  # by loop, of those vertices; None: the loop begins anew
-    awaited_edges: int | None  # about how many come to this worker; None: all are there, see `StorableMain`
+    is_behind_edges: bool  # all of these are there, see `StorableMain`; otherwise none
     on_placed: Callable[[int, Exception | None], None]  # worker, what went wrong
 
 
@@ -175,7 +184,8 @@ class EndLoop:
 
 
 Command = (
-    StartLoop
+    Expect
+    | StartLoop
     | UseBlocks
     | Place
     | Admit
@@ -253,6 +263,7 @@ class WorkerHost:
         self._worker = Worker(index, workers, fabric)
         self._commands: deque[Command] = deque()
         self._streams: dict[int, StreamView] = {}
+        self._expected: dict[int, EvolvingGraph] = {}  # of streams that begin soon
         self._loops: dict[int, MainPart] = {}
         self._dataflows: dict[int, Dataflow] = {}
         self._branches: dict[int, _Branch] = {}
@@ -335,6 +346,7 @@ class WorkerHost:
         # Whoever holds an answer may hold this, and others may have taken its place.
         self._loops.clear()
         self._streams.clear()
+        self._expected.clear()
         self._dataflows.clear()
         self._branches.clear()
 
@@ -395,6 +407,8 @@ class WorkerHost:
                 main = self._loops.get(command.loop)
                 if main is not None:
                     cast("AdoptingMain", main).adopt(command.found)
+            case Expect():
+                self._expect(command)
             case StartLoop():
                 self._start(command)
             case Place():
@@ -402,6 +416,12 @@ class WorkerHost:
             case EndLoop():
                 if command.loop in self._loops:
                     self._ending[command.loop] = command.at_once or self._ending.get(command.loop, False)
+
+    def _expect(self, command: Expect) -> None:
+        self._expected.pop(command.stream, None)
+        if command.edges:
+            graph = self._expected[command.stream] = EvolvingGraph(command.partition, self.index)
+            graph.expect(command.edges)
 
     def _start(self, command: StartLoop) -> None:
         index = self.index
@@ -413,7 +433,8 @@ class WorkerHost:
             command.on_applied(index, records, 0 if own is None else own.held())
 
         if stream is None and kind_named(command.plan.kind).shares_streams:
-            stream = StreamPart(command.partition, index, on_applied)
+            graph = self._expected.pop(command.stream, None)
+            stream = StreamPart(command.partition, index, on_applied, graph)
         # The stream has the function: with a reference of its own it would be garbage that somebody has to find.
         shared = ref(stream) if isinstance(stream, StreamPart) else _nobody
 
@@ -447,8 +468,7 @@ class WorkerHost:
                 if loop not in self._loops:
                     continue  # what took it off the workers is heard of where it is waited for
                 part = cast("StorableMain", self._loops[loop])
-                if command.awaited_edges is not None:
-                    cast("StreamPart", part.stream).graph.expect(command.awaited_edges)
+                if not command.is_behind_edges:
                     part.place(command.ids, columns)
                 elif columns is not None:
                     cast("StreamPart", part.stream).graph.end_load()

@@ -236,6 +236,8 @@ class Master:
         late = [other for other in others if stored is None or not other.is_in(stored)]
         if any(stream.lacks_reverse(loop.program) for loop in (first, *early)):
             stream.begin_reverse()
+        if stored is not None and kind_of_program(first.program).shares_streams:
+            stream.workers.expect(stored.edge_count)
         try:
             loops = [self._installed_first(stream, first)]
             if stored is not None:
@@ -253,6 +255,7 @@ class Master:
             if window is not None:
                 stream.keep_window(window)
         except BaseException:
+            stream.workers.expect(0)
             for loop in reversed(list(self._running.values())):
                 if loop.stream is stream:
                     self._take_off(loop)

@@ -24,6 +24,7 @@ from .host import (
     Cancel,
     Command,
     EndLoop,
+    Expect,
     Fork,
     GiveUp,
     Limit,
@@ -345,10 +346,12 @@ class RemoteHost:
                 self.send(("start", loop, stream, plan.kind, plan.fields(), *partition.fields()))
             case UseBlocks(stream, block_bits):
                 self.send(("blocks", stream, block_bits))
-            case Place(ids, columns, awaited_edges):
+            case Expect(stream, partition, edges):
+                self.send(("expect", stream, edges, *partition.fields()))
+            case Place(ids, columns, is_behind_edges):
                 ticket = next(self._tickets)
                 self._placing[ticket] = command
-                self.send(("place", ticket, awaited_edges, ids, dict(columns)))
+                self.send(("place", ticket, is_behind_edges, ids, dict(columns)))
             case EndLoop(loop, at_once):
                 self._installed.pop(loop, None)
                 ended = self._starts.pop(loop, None)

@@ -20,6 +20,7 @@ from .host import (
     Adopt,
     Cancel,
     EndLoop,
+    Expect,
     Fork,
     GiveUp,
     Limit,
@@ -128,8 +129,10 @@ class RemoteWorker:
                         on_applied=lambda _, records, held: report("applied", stream, records, held),
                     )
                 )
-            case ("place", ticket, awaited_edges, ids, columns):
-                post(Place(ids, columns, awaited_edges, lambda _, error: self._placed(ticket, error)))
+            case ("expect", stream, edges, *partition):
+                post(Expect(stream, PartitionMap.of_fields(self._worker_host.workers, *partition), edges))
+            case ("place", ticket, is_behind_edges, ids, columns):
+                post(Place(ids, columns, is_behind_edges, lambda _, error: self._placed(ticket, error)))
             case ("end", loop, at_once):
                 post(EndLoop(loop, at_once))
 

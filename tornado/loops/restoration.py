@@ -123,7 +123,7 @@ class Restoration:
             When workers were lost meanwhile, or are ended.
         """
         # At once: a loop that heard of vertices before it has their values would begin to compute them.
-        self._place([loop.number for loop in self._loops], self._stored.edge_count // len(self._hosts))
+        self._place([loop.number for loop in self._loops], is_behind_edges=False)
         for edges in self._stored.edge_pages():
             self._admit(EdgeBatch.insertions(edges.sources, edges.targets, edges.weights))
         for points in self._stored.point_pages():
@@ -131,7 +131,7 @@ class Restoration:
         converged = [loop for loop in self._left() if self._has_fixed_point(loop)]
         if converged:
             self._wait(lambda: all(loop.error is not None or loop.is_at_rest() for loop in converged))
-            self._place([loop.number for loop in converged], None)
+            self._place([loop.number for loop in converged], is_behind_edges=True)
             # A worker that has not asked yet for what others have would not hear that it changes.
             self._wait(lambda: all(loop.error is not None or loop.is_at_rest() for loop in converged))
         return {
@@ -176,7 +176,7 @@ class Restoration:
     def _left(self) -> list[ReadingLoop]:
         return [loop for loop in self._loops if loop.number not in self.refused and loop.error is None]
 
-    def _place(self, loops: Sequence[int], awaited_edges: int | None) -> None:
+    def _place(self, loops: Sequence[int], *, is_behind_edges: bool) -> None:
         """Have every worker's parts of loops take over its entries of their columns, or what their loop has as a whole."""
         outcomes: list[Exception | None] = []
 
@@ -192,7 +192,7 @@ class Restoration:
                 else self._arrays.get(loop)
                 for loop in loops
             }
-            host.post(Place(self._ids[own], owned, awaited_edges, on_placed))
+            host.post(Place(self._ids[own], owned, is_behind_edges, on_placed))
         self._wait(lambda: len(outcomes) == len(self._hosts))
         for outcome in outcomes:
             if outcome is not None:

@@ -73,7 +73,7 @@ class StoredLoop(MainLoop):
 
         nobody = np.empty(0, np.int64)
         with self.stream.order:
-            self._parts.post(Place(nobody, {self.number: arrays}, awaited_edges=0, on_placed=on_placed))
+            self._parts.post(Place(nobody, {self.number: arrays}, is_behind_edges=False, on_placed=on_placed))
         return point
 
     def end(self) -> None:

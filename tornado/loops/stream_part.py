@@ -134,6 +134,8 @@ class StreamPart:
         Whose part it is.
     on_applied
         Called with the number of records that were applied.
+    graph
+        One that nobody has and nothing is in; None: it is made.
 
     Attributes
     ----------
@@ -145,8 +147,14 @@ class StreamPart:
         Whether edges come in bulk, and no loop has heard of them yet.
     """
 
-    def __init__(self, partition: PartitionMap, worker: int, on_applied: Callable[[int], None]) -> None:
-        self.graph = EvolvingGraph(partition, worker)
+    def __init__(
+        self,
+        partition: PartitionMap,
+        worker: int,
+        on_applied: Callable[[int], None],
+        graph: EvolvingGraph | None = None,
+    ) -> None:
+        self.graph = EvolvingGraph(partition, worker) if graph is None else graph
         self.partition = partition
         self.points: EvolvingPoints | None = None
         self._workers, self._worker = partition.workers, worker

@@ -10,7 +10,7 @@ from ..errors import Unresponsive
 from ..graph import PartitionMap
 from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
-from .host import Admit, Command, LookAround, LoopHost, UseBlocks
+from .host import Admit, Command, Expect, LookAround, LoopHost, UseBlocks
 from .share import Share
 from .surroundings import Surroundings, together
 
@@ -67,6 +67,10 @@ class StreamWorkers:
         """Hand a command to every worker."""
         for host in self._hosts:
             host.post(command)
+
+    def expect(self, edges: int) -> None:
+        """Have workers make room for a graph of so many edges, before the first loop begins; none: it does not begin after all."""
+        self.post(Expect(self._stream, self.partition, edges // len(self._hosts)))
 
     def post_shares(self, shares: Sequence[Share], version: int) -> None:
         """Hand each worker its share of what made a version; from then on the map is not open any more."""
