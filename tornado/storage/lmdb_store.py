@@ -97,7 +97,7 @@ class LmdbStore:
         size_bytes = len(metadata) + sum(_size_bytes(page) for page in changes.values())
         doing = f"write version {version} of loop {loop!r}"
 
-        def put_version(transaction: Transaction, *, has_chunks: bool = False) -> None:
+        def put_version(transaction: Transaction, headers: Mapping[bytes, bytes] | None = None) -> None:
             record = make_record(transaction, name)
             newest = _newest(transaction, record.number)
             versioned_store.check_order(loop, version, newest)
@@ -105,12 +105,12 @@ class LmdbStore:
                 at = layout.entry(record.number, key, version)
                 if version == newest:
                     _erase(transaction, at)
-                if has_chunks:
-                    transaction.put(Table.ENTRIES, at, layout.header(page))
-                else:
+                if headers is None:
                     put_entry(transaction, at, page)
+                else:
+                    transaction.put(Table.ENTRIES, at, headers[key])
             transaction.put(Table.VERSIONS, layout.version_key(record.number, version), metadata)
-            if has_chunks:
+            if headers is not None:
                 transaction.delete(Table.FACTS, _UNFINISHED_KEY)
 
         if size_bytes <= _ONE_TRANSACTION_SIZE_BYTES or version in self.versions(loop)[-1:]:
@@ -119,7 +119,9 @@ class LmdbStore:
         with self._large:
             try:
                 self._put_chunks(name, loop, version, changes, doing)
-                self._folder.change(partial(put_version, has_chunks=True), doing)
+                # Their checksums take longer than all else that is left, and nobody else writes meanwhile.
+                headers = {key: layout.header(page) for key, page in changes.items()}
+                self._folder.change(partial(put_version, headers=headers), doing)
             except BaseException:
                 with suppress(StoreError):
                     self._clear_unfinished()
