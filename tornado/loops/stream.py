@@ -306,6 +306,10 @@ class RecordStream:
 
     def _submit(self, admission: Admission, until_s: float | None) -> None:
         """Wait for room and let a batch take its turn in the sequence."""
+        admission.is_both_ways, admission.partition = self.is_both_ways, self.workers.partition
+        # While workers go through what came before, and have nothing to do behind that. What a window makes of it is known when its
+        # turn has come.
+        admission.shares = [] if self.window is not None else self.shares(admission.entry.batch)
         left_s = None if until_s is None else max(0.0, until_s - self._engine.clock.monotonic())
         if not self.wait_room(left_s):
             self.raise_failure()
@@ -313,9 +317,6 @@ class RecordStream:
             found = "stands still while a loop begins on it" if self._stands_still else lag
             raise QueueFull(f"stream {self.name} {found}; nothing of this batch was admitted")
         self.require_open()
-        admission.is_both_ways, admission.partition = self.is_both_ways, self.workers.partition
-        # What a window makes of it is known when its turn has come.
-        admission.shares = [] if self.window is not None else self.shares(admission.entry.batch)
         self.raise_failure()
         self.numbers.prepare()
         with self.order.until(until_s):
