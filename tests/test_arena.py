@@ -49,5 +49,7 @@ def test_memory_comes_ahead_of_who_writes_and_what_is_there_stays():
     assert 44 << 20 < taken < 52 << 20  # 12 bytes of each of 4 M entries
     populate(columns, 8 << 20, first=6 << 20).join()
     assert 22 << 20 < resident() - before - taken < 28 << 20  # of half as many
+    populate(columns, 16 << 20, first=8 << 20, goes_on=lambda: False).join()
+    assert resident() - before - taken < 28 << 20
     assert columns[0][:10].tolist() == [7] * 10 and columns[1][:10].tolist() == [0.5] * 10
     assert not columns[0][10 : 4 << 20].any() and not columns[1][10 : 4 << 20].any()

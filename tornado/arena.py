@@ -9,7 +9,7 @@ import ctypes
 import mmap
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,25 +64,30 @@ def advise_huge_pages(column: NDArray[Any], used: int) -> None:
         return
 
 
-def populate(columns: Sequence[NDArray[Any]], used: int, *, first: int = 0) -> threading.Thread:
+def populate(
+    columns: Sequence[NDArray[Any]], used: int, *, first: int = 0, goes_on: Callable[[], bool] = lambda: True
+) -> threading.Thread:
     """Have memory put under entries ``first .. used`` of reserved columns, which are soon to be written, all along together.
 
     The system clears each page that is touched for the first time, which takes about as long as to write what belongs there. So
-    a thread does it, ahead of who writes, and lets go of the interpreter for it. What it cannot have is left to the first touch.
+    a thread does it, ahead of who writes, and lets go of the interpreter for it. What it cannot have is left to the first touch, and all
+    that is left when `goes_on` no longer says so.
     """
     thread = threading.Thread(
-        target=_populate, args=(columns, first, used), name="tornado-memory", daemon=True
+        target=_populate, args=(columns, first, used, goes_on), name="tornado-memory", daemon=True
     )
     thread.start()
     return thread
 
 
-def _populate(columns: Sequence[NDArray[Any]], first: int, used: int) -> None:
+def _populate(columns: Sequence[NDArray[Any]], first: int, used: int, goes_on: Callable[[], bool]) -> None:
     if not sys.platform.startswith("linux"):
         return
     widest = max(column.itemsize for column in columns)
     entries = _POPULATED_BYTES // widest
     for following in range(first, used, entries):
+        if not goes_on():
+            return
         for column in columns:
             begin = following * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE
             end = min(used, following + entries) * column.itemsize // mmap.PAGESIZE * mmap.PAGESIZE

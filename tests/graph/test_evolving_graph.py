@@ -248,7 +248,9 @@ def test_memory_is_put_under_lists_ahead_while_they_grow_and_given_back_with_a_c
     monkeypatch.setattr(
         tornado.graph.list_memory,
         "populate",
-        lambda columns, stop, *, first: asked.append((first, stop)) or putting(columns, stop, first=first),
+        lambda columns, stop, *, first, **how: (
+            asked.append((first, stop)) or putting(columns, stop, first=first, **how)
+        ),
     )
     for turn in range(3):
         weights, ops = np.ones(len(ids)), np.ones(len(ids), np.int8)

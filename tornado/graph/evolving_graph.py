@@ -322,7 +322,7 @@ class EvolvingGraph:
         self._weight_readers += 1
         if self._weight_readers == 1:
             self._replace(in_weight=reserve(MOST_EDGE_SLOTS, np.float64))
-            advise_huge_pages(self.columns.in_weight, self._advised_slots)
+            advise_huge_pages(self.columns.in_weight, max(self._advised_slots, self._slots()))
             self.columns.counters[names.WEIGHTS_IN] = 1
             self.columns.counters[names.WEIGHED_ROWS] = 0
 

@@ -35,20 +35,24 @@ class ListMemory:
         Entries that have memory under them, or are about to.
     """
 
-    __slots__ = ("_columns", "_is_idle", "_joined", "_joining", "_putting", "stop")
+    __slots__ = ("_columns", "_is_given_up", "_is_idle", "_joined", "_joining", "_putting", "stop")
 
     def __init__(self, columns: Sequence[NDArray[Any]]) -> None:
         self._columns = columns
         self._putting: threading.Thread | None = None
         self._joining: threading.Thread | None = None
         self._joined = [0] * len(columns)  # entries of each under which pages are joined
-        self._is_idle = False
+        self._is_idle = self._is_given_up = False
         self.stop = 0
 
     def put(self, first: int, stop: int) -> None:
         """Have memory put under entries ``first .. stop``."""
         self.stop = stop
-        self._putting = populate(self._columns, stop, first=first)
+        self._putting = populate(self._columns, stop, first=first, goes_on=lambda: not self._is_given_up)
+
+    def give_up(self) -> None:
+        """Have no more memory put there: nothing will come."""
+        self._is_given_up = True
 
     def put_ahead(self, used: int, *, coming: int = 0) -> None:
         """Have memory under what lists take next that have so many entries, where they are large: that of edges that wait, too."""

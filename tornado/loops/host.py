@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 from weakref import ref
@@ -418,10 +419,13 @@ class WorkerHost:
                     self._ending[command.loop] = command.at_once or self._ending.get(command.loop, False)
 
     def _expect(self, command: Expect) -> None:
-        self._expected.pop(command.stream, None)
+        if (before := self._expected.pop(command.stream, None)) is not None:
+            before.list_memory.give_up()
         if command.edges:
-            graph = self._expected[command.stream] = EvolvingGraph(command.partition, self.index)
-            graph.expect(command.edges)
+            with suppress(Exception):  # a head start: where there is no room, who starts a loop hears of it
+                graph = EvolvingGraph(command.partition, self.index)
+                graph.expect(command.edges)
+                self._expected[command.stream] = graph
 
     def _start(self, command: StartLoop) -> None:
         index = self.index

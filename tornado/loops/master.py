@@ -236,9 +236,9 @@ class Master:
         late = [other for other in others if stored is None or not other.is_in(stored)]
         if any(stream.lacks_reverse(loop.program) for loop in (first, *early)):
             stream.begin_reverse()
-        if stored is not None and kind_of_program(first.program).shares_streams:
-            stream.workers.expect(stored.edge_count)
         try:
+            if stored is not None and kind_of_program(first.program).shares_streams:
+                stream.workers.expect(stored.edge_count)
             loops = [self._installed_first(stream, first)]
             if stored is not None:
                 loops[0].check_stored(stored)

@@ -49,9 +49,9 @@ def put_back(
     stream.begin_again(
         partition if shares else PartitionMap.even(partition.workers)
     )  # in blocks or not, as before
-    stored = stream.stored.newest() if any(loop.error is None for loop in running) else None
-    if stored is not None and shares:
-        stream.workers.expect(stored.edge_count)
+    newest = stream.stored.newest() if any(loop.error is None for loop in running) else None
+    if newest is not None and shares:
+        stream.workers.expect(newest.edge_count)
     loops: list[MainLoop] = []
     for loop in running:
         if loop.error is None:
@@ -65,7 +65,9 @@ def put_back(
                 loop.withdraw()
     if not loops:
         stream.workers.expect(0)
-    elif stored is not None:
+    # A newer one may have come meanwhile, and that one be forgotten.
+    stored = stream.stored.newest() if loops else None
+    if stored is not None:
         version = stored.snapshot.version
         with stream.stored.reading(version):
             restoration = Restoration(stored, stream, loops, hosts=hosts, engine=engine)

@@ -155,6 +155,7 @@ class StreamPart:
         graph: EvolvingGraph | None = None,
     ) -> None:
         self.graph = EvolvingGraph(partition, worker) if graph is None else graph
+        self.graph.settle(partition)  # one map, which may be large
         self.partition = partition
         self.points: EvolvingPoints | None = None
         self._workers, self._worker = partition.workers, worker
