@@ -189,4 +189,7 @@ def test_points_of_other_names_are_refused_before_the_first_snapshot_too_and_tho
     for schema in (declared, None):
         with tornado.open(url) as session:
             loop = session.stream("p", schema=schema).start(MODEL, "model")
-            assert loop.query().result().table("coefficients").to_pydict() == found
+            again = loop.query().result().table("coefficients").to_pydict()
+            assert again["feature"] == found["feature"]
+            # Not to the bit: an answer is found from where the loop is, which depends on how far it has come by then.
+            assert again["value"] == pytest.approx(found["value"], rel=1e-9)

@@ -307,8 +307,7 @@ class RecordStream:
     def _submit(self, admission: Admission, until_s: float | None) -> None:
         """Wait for room and let a batch take its turn in the sequence."""
         admission.is_both_ways, admission.partition = self.is_both_ways, self.workers.partition
-        # While workers go through what came before, and have nothing to do behind that. What a window makes of it is known when its
-        # turn has come.
+        # While workers go through what came before. What a window makes of it is known when its turn has come.
         admission.shares = [] if self.window is not None else self.shares(admission.entry.batch)
         left_s = None if until_s is None else max(0.0, until_s - self._engine.clock.monotonic())
         if not self.wait_room(left_s):
