@@ -59,6 +59,16 @@ def expected_on(master):
     return [graph for host in master._hosts for graph in host._expected.values()]
 
 
+def answered(loop):
+    branch = loop.fork()
+    assert branch.wait(WAIT_S)
+    return branch.values().arrays()
+
+
+def exact_of(records):
+    return exact_distances(EdgeHistory.of(records).at(len(records)), SOURCE)
+
+
 def test_the_graph_that_was_expected_is_that_of_the_loops(stored, happened):
     store, records = stored
     with Master(store, 2) as master:
@@ -69,12 +79,8 @@ def test_the_graph_that_was_expected_is_that_of_the_loops(stored, happened):
         edges = loop.stream.stored.newest().edge_count
         assert list(by_worker.values()) == [[("expected", edges // 2), ("made", 0)]] * 2
         assert not expected_on(master)
-        branch = loop.fork()
-        assert branch.wait(WAIT_S)
-        ids, values = branch.values().arrays()
-        assert np.array_equal(
-            values, exact_distances(EdgeHistory.of(records).at(len(records)), SOURCE).lookup(ids)
-        )
+        ids, values = answered(loop)
+        assert np.array_equal(values, exact_of(records).lookup(ids))
 
 
 def test_nothing_is_kept_for_a_stream_that_does_not_begin(stored, happened, monkeypatch):
@@ -102,11 +108,8 @@ def test_what_cannot_be_expected_is_a_matter_of_who_starts_the_loop_alone(stored
         other = master.start(ShortestPaths(source=SOURCE), "other")
         monkeypatch.setattr(EvolvingGraph, "expect", fails)
         loop = master.start(ShortestPaths(source=SOURCE), NAME)
-        branch = loop.fork()
-        assert branch.wait(WAIT_S)
-        ids, values = branch.values().arrays()
-        exact = exact_distances(EdgeHistory.of(records).at(len(records)), SOURCE)
-        assert np.array_equal(values, exact.lookup(ids))
+        ids, values = answered(loop)
+        assert np.array_equal(values, exact_of(records).lookup(ids))
         assert other.error is None
         assert not expected_on(master)
 
@@ -143,12 +146,9 @@ def test_a_snapshot_that_is_forgotten_while_loops_are_put_back_is_not_asked_for(
         lose(master)
         eventually(lambda: loop.error is not None or (master.engine.losses and loop.stream.is_whole))
         writer.join()
-        branch = loop.fork()
-        assert branch.wait(WAIT_S)
-        ids, values = branch.values().arrays()
-        exact = exact_distances(EdgeHistory.of(records).at(len(records)), SOURCE)
+        ids, values = answered(loop)
         assert values[ids == 999_999].tolist() == [1.0]
-        assert np.array_equal(values[ids != 999_999], exact.lookup(ids[ids != 999_999]))
+        assert np.array_equal(values[ids != 999_999], exact_of(records).lookup(ids[ids != 999_999]))
 
 
 def suppress_lost(store_it):

@@ -119,7 +119,7 @@ class LmdbStore:
         with self._large:
             try:
                 self._put_chunks(name, loop, version, changes, doing)
-                # Their checksums take longer than all else that is left, and nobody else writes meanwhile.
+                # Not in the transaction, where these would take the longest, and whoever logs waits for its end.
                 headers = {key: layout.header(page) for key, page in changes.items()}
                 self._folder.change(partial(put_version, headers=headers), doing)
             except BaseException:
