@@ -9,8 +9,8 @@ from tests.promised import eventually
 from tornado.graph import PartitionMap
 from tornado.loops import Master, journal
 from tornado.loops.admission_log import AdmissionLog, LogEntry
+from tornado.loops.commands import Fork
 from tornado.loops.edge_shares import shares_of
-from tornado.loops.host import Fork
 from tornado.loops.journal import Journal
 from tornado.loops.share import Share
 from tornado.records.edge_batch import EdgeBatch

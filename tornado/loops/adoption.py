@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..errors import InvalidArgument, NotSupported
 from .branch import Branch
-from .host import Adopt
+from .commands import Adopt
 from .kind import kind_of_program
 from .parts import Parts
 from .statistics import BranchState

@@ -18,8 +18,8 @@ from ..graph import PartitionMap
 from ..records.point_schema import Points
 from ..records.record_batch import RecordBatch
 from .admission_log import AdmissionLog, in_stretches
+from .commands import Fork
 from .edge_shares import batch_of
-from .host import Fork
 from .share import Share
 
 _log = logging.getLogger(__name__)

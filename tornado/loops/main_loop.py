@@ -17,9 +17,10 @@ from .adoption import Adoption
 from .branch import Branch
 from .branch_edges import edges_of_branch, edges_of_stored, points_of_branch, points_of_stored
 from .branch_ways import StoredWays, ways_of_branch
+from .commands import Cancel, EndLoop, Fork, Limit, Release, Stop
 from .fork_options import ForkOptions
 from .frontier import LoopFrontier, frontier_of
-from .host import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
+from .host import LoopHost
 from .iterations import iterations_of, progress_of
 from .kind import arguments_of_fork, kind_of_program, stored_kinds
 from .part import MainPartView, PartView

@@ -9,7 +9,8 @@ from typing import TypeVar
 from ..engine import Engine
 from ..errors import InternalError, TornadoError, WorkerLost
 from ..timely import Holder
-from .host import Command, LoopHost, StartLoop
+from .commands import Command, StartLoop
+from .host import LoopHost
 from .kind import PartPlan
 from .part import MainPartView
 from .stream import RecordStream

@@ -18,7 +18,7 @@ from ..errors import WorkerLost
 from ..graph.edges_by_page import Edges, PageEdges
 from ..timely import Holder
 from ..value_types import Ids, Mask, ValueArray, Worst
-from .host import (
+from .commands import (
     Admit,
     Adopt,
     Cancel,

@@ -15,7 +15,7 @@ from ..engine import Member, MemberConfig, Membership, WireType, described, tell
 from ..errors import InvalidArgument
 from ..graph import PartitionMap
 from ..process_memory import keep_freed_memory
-from .host import (
+from .commands import (
     Admit,
     Adopt,
     Cancel,
@@ -31,8 +31,8 @@ from .host import (
     Stop,
     UseBlocks,
     Weigh,
-    WorkerHost,
 )
+from .host import WorkerHost
 from .kind import Fields, PartPlan, PlanReader, kind_named, kinds
 from .part import BranchPart, BranchPartView
 from .sent_records import received_records

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..records.edge_batch import EdgeBatch
 from .branch import Branch
+from .commands import EndLoop, Place
 from .edge_shares import mentions_of
-from .host import EndLoop, Place
 from .main_loop import MainLoop
 from .snapshot_format import FixedPoint
 from .stored_snapshot import StoredSnapshot

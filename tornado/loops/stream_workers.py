@@ -10,7 +10,8 @@ from ..errors import Unresponsive
 from ..graph import PartitionMap
 from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
-from .host import Admit, Command, Expect, LookAround, LoopHost, UseBlocks
+from .commands import Admit, Command, Expect, LookAround, UseBlocks
+from .host import LoopHost
 from .share import Share
 from .surroundings import Surroundings, together
 
