@@ -511,10 +511,10 @@ class _Simulation:
             return
         least = iteration
         for peer in peers:
-            if peer.operator.token.is_live:
-                # A part of a branch that has not started keeps its first token, and begins further on.
-                begins = peer._begins_at if isinstance(peer, BranchProcessor) and not peer.is_started else 0
-                least = min(least, max(begins, peer.operator.timestamp))
+            if isinstance(peer, BranchProcessor) and not peer.is_started:
+                least = min(least, peer._begins_at)  # it counts with its first token, and begins further on
+            elif peer.operator.token.is_live:
+                least = min(least, peer.operator.timestamp)
         number = processor.operator.outlet.dataflow.number
         for lanes in self.engine.fabric._lanes:
             for queue in lanes.values():

@@ -93,11 +93,23 @@ class LoopHost(Protocol):
 @dataclass(slots=True)
 class _Branch:
     command: Fork
-    dataflow: Dataflow
+    reserved: int  # for its dataflow
     processor: BranchPart
+    dataflow: Dataflow | None = None  # from its start on, unless it was over then
     points: PointPages | None = None
     is_recorded: bool = False
     is_finished: bool = False  # and has kept its version
+
+    @property
+    def awaits_dataflow(self) -> bool:
+        """Whether it has started, and is yet to be given one."""
+        part = self.processor
+        return self.dataflow is None and part.is_started and not part.is_over_at_once
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no part of it, on any worker, has anything left to do."""
+        return self.processor.is_over_at_once if self.dataflow is None else self.dataflow.is_complete
 
 
 class WorkerHost:
@@ -144,7 +156,8 @@ class WorkerHost:
     def branch_holders(self, number: int) -> list[Holder] | None:
         """See `LoopHost`; from any thread, as `holders`."""
         branch = self._branches.get(number)
-        return None if branch is None else holders(branch.dataflow)
+        dataflow = None if branch is None else branch.dataflow
+        return None if dataflow is None else holders(dataflow)
 
     def step(self) -> bool:
         """Take commands, then step the dataflows."""
@@ -214,9 +227,9 @@ class WorkerHost:
             if dataflow.failure is not None
         ]
         found += [
-            (None, number, branch.dataflow.failure)
+            (None, number, dataflow.failure)
             for number, branch in branches.items()
-            if branch.dataflow.failure is not None
+            if (dataflow := branch.dataflow) is not None and dataflow.failure is not None
         ]
         return found
 
@@ -345,8 +358,7 @@ class WorkerHost:
             fresh=command.fresh,
             max_iterations=command.max_iterations,
         )
-        dataflow = self._worker.dataflow(processor.build, name=f"branch loop {command.number}")
-        branch = self._branches[command.number] = _Branch(command, dataflow, processor)
+        branch = self._branches[command.number] = _Branch(command, self._worker.reserve(), processor)
         if command.reads_points:
             branch.points = PointPages(self._read_points.append)
             cast("StorableBranch", processor).lend_points(branch.points)
@@ -402,22 +414,27 @@ class WorkerHost:
                 continue
             processor = branch.processor
             main = self._loops[branch.command.loop]
+            if branch.awaits_dataflow:
+                name = f"branch loop {number}"
+                branch.dataflow = self._worker.dataflow(processor.build, name, branch.reserved)
+                more = True
             if processor.is_recorded and not branch.is_recorded:
                 branch.is_recorded = True
                 branch.command.on_recorded(self.index, processor)
             if processor.is_cancelled and processor.is_started:
-                branch.dataflow.cancel()
+                self._end_dataflow(branch)
                 main.forget(processor)
                 del self._branches[number]
                 main.take_back(processor.reusable)
                 processor.free()
-            elif branch.dataflow.is_complete:
+            elif branch.is_complete:
                 if branch.command.reads_edges and not cast("StorableBranch", processor).read_edges():
                     more = True
                     continue
                 if branch.points is not None and not branch.points.read():
                     more = True
                     continue
+                self._end_dataflow(branch)
                 branch.is_finished = branch.command.reads_ways
                 if branch.is_finished:
                     cast("WayMain", main).retire(processor)
@@ -426,6 +443,12 @@ class WorkerHost:
                     del self._branches[number]
                 branch.command.on_finished(self.index, processor)
         return more
+
+    def _end_dataflow(self, branch: _Branch) -> None:
+        if branch.dataflow is None:
+            self._worker.give_up(branch.reserved)
+        else:
+            branch.dataflow.cancel()
 
     def _end_loops(self) -> None:
         """Remove loops that are to end and have no branch left; a branch of a loop that failed will never come to its end."""
@@ -436,7 +459,7 @@ class WorkerHost:
                 continue
             for found in left:
                 branch = self._branches.pop(found)
-                branch.dataflow.cancel()
+                self._end_dataflow(branch)
                 branch.processor.free()
             dataflow.cancel()
             del self._ending[number]

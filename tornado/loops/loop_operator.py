@@ -58,6 +58,8 @@ class LoopOperator(Generic[P]):
     def __init__(self, worker: int, workers: int) -> None:
         self.worker = worker
         self.workers = workers
+        self.activate: Callable[[], None] = _called_when_built
+        """Be called again in the worker's next step."""
 
     def build(self, scope: Scope, step: Callable[[], None]) -> None:
         """Put the operator into a loop context of a new dataflow; `step` is one activation of it."""
@@ -70,14 +72,10 @@ class LoopOperator(Generic[P]):
 
         def construct(tokens: list[Token], context: Context) -> Callable[[], None]:
             self.token = tokens[0]
-            self._context = context
+            self._context, self.activate = context, context.activate
             return step
 
         builder.build(construct, wake=Wake.POINTSTAMPS if self.workers > 1 else Wake.MESSAGES)
-
-    def activate(self) -> None:
-        """Be called again in the worker's next step."""
-        self._context.activate()
 
     @property
     def timestamp(self) -> int:
@@ -178,6 +176,10 @@ class LoopOperator(Generic[P]):
             return False
         self.token.downgrade((generation, least))
         return True
+
+
+def _called_when_built() -> None:
+    """What there is to do for a loop that is not built yet: every operator is called once in the first step."""
 
 
 def _timestamp_of(frontier: Time | Antichain | None) -> int:

@@ -59,13 +59,32 @@ class Worker:
         self.is_waiting = False
         self.dataflows: dict[int, Dataflow] = {}
         self._next = 0
+        self._reserved: set[int] = set()
+        self._installed = 0
         self._active: list[Dataflow] = []
         self._early: dict[int, list[Message]] = {}
         self._outside: deque[tuple[Dataflow, Operator]] = deque()
         self._steps = 0
         self._received = 0
 
-    def dataflow(self, build: Callable[[Scope], Any], name: str | None = None) -> Dataflow:
+    def reserve(self) -> int:
+        """Take the number of a dataflow that is installed later, or never; what others send to it waits until then.
+
+        All workers must do so, and install those without a number of their own, in the same order.
+        """
+        number = self._next
+        self._next += 1
+        self._reserved.add(number)
+        return number
+
+    def give_up(self, number: int) -> None:
+        """Install nothing under a number that was reserved; no worker does."""
+        self._reserved.remove(number)
+        self._early.pop(number, None)
+
+    def dataflow(
+        self, build: Callable[[Scope], Any], name: str | None = None, number: int | None = None
+    ) -> Dataflow:
         """Install a dataflow. All workers must install the same ones in the same order, not at the same moment.
 
         Parameters
@@ -74,15 +93,19 @@ class Worker:
             Gets the outermost scope and builds this worker's instance of the graph; what it returns is kept as `result`.
         name : str, optional
             For messages.
+        number : int, optional
+            One that was reserved; left out, the next.
 
         Raises
         ------
         InvalidDataflow
             When a cycle does not advance time, or the graph is not the same as on the other workers.
         """
-        number = self._next
+        if number is None:
+            number = self.reserve()
+        self._reserved.remove(number)
         dataflow = Dataflow(self, number, name or f"dataflow {number}")
-        self._next += 1
+        self._installed += 1
         self.dataflows[number] = dataflow
         dataflow.is_scheduled = True  # not before it is finished
         try:
@@ -175,7 +198,7 @@ class Worker:
     def statistics(self) -> WorkerStatistics:
         """What it did so far."""
         return WorkerStatistics(
-            self.index, self.peers, len(self.dataflows), self._next, self._steps, self._received
+            self.index, self.peers, len(self.dataflows), self._installed, self._steps, self._received
         )
 
     # Called by dataflows
@@ -203,5 +226,5 @@ class Worker:
         if dataflow is not None:
             if dataflow.failure is None:
                 dataflow.deliver(message[1], message[2], message[3])
-        elif number >= self._next:
+        elif number >= self._next or number in self._reserved:
             self._early.setdefault(number, []).append(message)

@@ -17,7 +17,7 @@ from ...loops.ways import WaySteps
 from ..compiled_branch import CompiledBranch
 from ..edge_reading import ColumnsOf
 from . import loop_columns as names
-from .bundle import Bundle
+from .bundle import Bundle, Rest, all_came
 from .loop_columns import NEVER
 from .loop_state import LoopState
 from .processor import SelectiveProcessor, concatenated
@@ -41,9 +41,12 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
     patience
         How many edges the main loop may have visited in all before the state is recorded even though more is left to do; None: not
         known yet.
+    rest
+        What its main loop said at its record here; None: something was left to do.
     """
 
     patience: int | None = None
+    rest: Rest | None = None
 
     def __init__(
         self,
@@ -74,6 +77,14 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
     def is_of_now(self) -> bool:
         """Whether it does what its main loop would do, to the end."""
         return not self._fresh and self._max_iterations is None and not self.was_stopped
+
+    def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
+        """See `CompiledBranch`: where nothing was left to do on any worker and nothing under way between them, it is over."""
+        if not self._fresh and self._max_iterations is None:
+            rests = [self.rest, *(marker.rest for marker in markers)]
+            said = [rest for rest in rests if rest is not None]
+            self.is_over_at_once = len(said) == self.workers and all_came(said)
+        super().cut_is_complete(markers)
 
     def record(self, graph: EvolvingGraph, main: LoopState, iteration: int) -> None:
         """Copy the main loop's state, as it is after the last batch applied, and lease that version of the graph.

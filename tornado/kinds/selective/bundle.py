@@ -52,6 +52,12 @@ class Messages(NamedTuple):
 
 Rest = tuple[int, int, int]
 
+
+def all_came(rests: Iterable[Rest]) -> bool:
+    """Whether all that some workers had sent had come, by what each of them says."""
+    return sum(sent - received for _, sent, received in rests) == 0
+
+
 NO_MESSAGES = Messages(
     np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.float64), np.empty(0, np.int64)
 )

@@ -19,7 +19,7 @@ from ...loops.stream_part import StreamPart
 from ..compiled_main import CompiledMain
 from . import loop_columns as names
 from .branch_processor import BranchProcessor
-from .bundle import Bundle, Messages, Rest
+from .bundle import Bundle, Messages, Rest, all_came
 from .loop_columns import SUBSCRIBE
 from .loop_state import LoopState
 from .processor import FUEL, SelectiveProcessor
@@ -91,7 +91,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         self._rests: dict[int, Rest] = {}  # by worker, what it said last
         self._awaits_others = False  # for a fork: until they have come to their end
         self._awaits_work = False  # for a fork: until what is left here is done
-        self._begin_reading(lambda number: Bundle(worker, marker=number))
+        self._begin_reading(lambda number: Bundle(worker, marker=number, rest=self._rest_at(number)))
 
     def _has_pending(self) -> bool:
         """See `CompiledMain`."""
@@ -274,7 +274,12 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             self._rests[self.worker] = own
             self.operator.send_to_others(Bundle(self.worker, rest=own))
         rests = [rest for rest in self._rests.values() if rest[0] == fork]
-        return len(rests) == self.workers and sum(sent - received for _, sent, received in rests) == 0
+        return len(rests) == self.workers and all_came(rests)
+
+    def _rest_at(self, fork: int) -> Rest | None:
+        """What is said with the record for a fork, where a branch would find nothing to do here."""
+        is_at_rest = not (self._arrived or self.state.counters[names.HELD] or self._has_pending())
+        return (fork, self.bundles_sent, self.bundles_received) if is_at_rest else None
 
     def _accept(self, bundle: Bundle, iteration: int) -> None:
         """See `SelectiveProcessor`."""
@@ -285,6 +290,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
     def _record_state(self, branch: BranchProcessor) -> None:
         """See `CompiledMain`."""
         branch.record(self.graph, self.state, self.operator.timestamp)
+        branch.rest = self._rest_at(branch.number)
 
     def _keep_arrived(self, branch: ForkedPart[Bundle]) -> None:
         """See `CompiledMain`; subscriptions that are not answered yet were delivered, too."""
