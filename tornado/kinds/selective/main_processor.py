@@ -95,9 +95,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
 
     def _has_pending(self) -> bool:
         """See `CompiledMain`."""
-        counters = self.state.counters
-        pending = counters[names.PENDING_INSIDE] + counters[names.PENDING_BEYOND]
-        return bool(pending) or bool(counters[names.MARKS]) or not self.is_drained()
+        return self._has_work()
 
     @property
     def _is_at_work(self) -> bool:
@@ -232,6 +230,8 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         """Work off the invalidations on this worker, so that a snapshot need not hold them; return whether none is left."""
         if self._following_row is not None:
             return False
+        if self.is_drained() and not self.state.counters[names.MARKS]:
+            return True
         self._set_floor()
         finished = self.kernel.finish_scans(self.graph.addresses, *self.state.addresses, self.arguments, FUEL)
         self._flush()

@@ -142,6 +142,8 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
 
     def _advance(self, fuel: int = FUEL) -> bool:
         """Let the kernel work off what is pending; return whether it has come to an end of what it may do now."""
+        if self.state.is_free and not (self._has_work() or self.state.counters[names.HEAP]):
+            return True  # behind a kernel this thread would have to wait for the interpreter lock
         others = horizon = NEVER
         is_free = self.workers > 1 and self.state.is_free
         if self.workers > 1 and not is_free:
@@ -184,6 +186,10 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         if not self._pending():
             return NEVER
         return int(self.kernel.pending_least(self.state.addresses[1]))
+
+    def _has_work(self) -> bool:
+        """Whether what was taken in leaves something to be done."""
+        return bool(self._pending() or self.state.counters[names.MARKS]) or not self.is_drained()
 
     def is_drained(self) -> bool:
         """Whether no scan and no invalidation is under way on this worker."""
