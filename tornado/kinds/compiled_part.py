@@ -93,7 +93,12 @@ class CompiledPart(Generic[Bundle, State]):
 
     def build(self, scope: Scope) -> None:
         """Put the part into a loop context of a new dataflow."""
-        self.operator.build(scope, self.step)
+        self.operator.build(scope, self.step, follows=self._follows)
+
+    @property
+    def _follows(self) -> bool:
+        """Whether it may have to do something because others are further, though they have sent nothing."""
+        return True
 
     def step(self) -> None:
         """One activation; see the two kinds of loops."""

@@ -61,8 +61,16 @@ class LoopOperator(Generic[P]):
         self.activate: Callable[[], None] = _called_when_built
         """Be called again in the worker's next step."""
 
-    def build(self, scope: Scope, step: Callable[[], None]) -> None:
-        """Put the operator into a loop context of a new dataflow; `step` is one activation of it."""
+    def build(self, scope: Scope, step: Callable[[], None], *, follows: bool = True) -> None:
+        """Put the operator into a loop context of a new dataflow.
+
+        Parameters
+        ----------
+        step
+            One activation of it.
+        follows
+            Whether it is called when others are further, and not only when they send something.
+        """
         loop = scope.loop("iterations", lexicographic=True)
         again = loop.feedback()
         builder = OperatorBuilder(loop, "processor")
@@ -75,7 +83,7 @@ class LoopOperator(Generic[P]):
             self._context, self.activate = context, context.activate
             return step
 
-        builder.build(construct, wake=Wake.POINTSTAMPS if self.workers > 1 else Wake.MESSAGES)
+        builder.build(construct, wake=Wake.POINTSTAMPS if follows and self.workers > 1 else Wake.MESSAGES)
 
     @property
     def timestamp(self) -> int:

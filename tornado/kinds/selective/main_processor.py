@@ -93,6 +93,11 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         self._awaits_work = False  # for a fork: until what is left here is done
         self._begin_reading(lambda number: Bundle(worker, marker=number, rest=self._rest_at(number)))
 
+    @property
+    def _follows(self) -> bool:
+        """See `CompiledPart`."""
+        return not self.state.is_free
+
     def _has_pending(self) -> bool:
         """See `CompiledMain`."""
         return self._has_work()
@@ -270,11 +275,13 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         Nothing but work that is done twice depends on it, so it need not be certain.
         """
         own = fork, self.bundles_sent, self.bundles_received
-        if self._rests.get(self.worker) != own:
-            self._rests[self.worker] = own
-            self.operator.send_to_others(Bundle(self.worker, rest=own))
+        has_said = self._rests.get(self.worker) == own
+        self._rests[self.worker] = own
         rests = [rest for rest in self._rests.values() if rest[0] == fork]
-        return len(rests) == self.workers and all_came(rests)
+        are_at_rest = len(rests) == self.workers and all_came(rests)
+        if not (has_said or are_at_rest):  # else the marker that follows says it
+            self.operator.send_to_others(Bundle(self.worker, rest=own))
+        return are_at_rest
 
     def _rest_at(self, fork: int) -> Rest | None:
         """What is said with the record for a fork, where a branch would find nothing to do here."""
