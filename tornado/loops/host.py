@@ -95,7 +95,7 @@ class _Branch:
     command: Fork
     reserved: int  # for its dataflow
     processor: BranchPart
-    dataflow: Dataflow | None = None  # from its start on, unless it was over then
+    dataflow: Dataflow | None = None  # of one that may be over at once: from its start on, unless it is
     points: PointPages | None = None
     is_recorded: bool = False
     is_finished: bool = False  # and has kept its version
@@ -359,6 +359,8 @@ class WorkerHost:
             max_iterations=command.max_iterations,
         )
         branch = self._branches[command.number] = _Branch(command, self._worker.reserve(), processor)
+        if not processor.may_be_over_at_once:
+            self._give_dataflow(branch)
         if command.reads_points:
             branch.points = PointPages(self._read_points.append)
             cast("StorableBranch", processor).lend_points(branch.points)
@@ -415,8 +417,7 @@ class WorkerHost:
             processor = branch.processor
             main = self._loops[branch.command.loop]
             if branch.awaits_dataflow:
-                name = f"branch loop {number}"
-                branch.dataflow = self._worker.dataflow(processor.build, name, branch.reserved)
+                self._give_dataflow(branch)
                 more = True
             if processor.is_recorded and not branch.is_recorded:
                 branch.is_recorded = True
@@ -443,6 +444,10 @@ class WorkerHost:
                     del self._branches[number]
                 branch.command.on_finished(self.index, processor)
         return more
+
+    def _give_dataflow(self, branch: _Branch) -> None:
+        name = f"branch loop {branch.command.number}"
+        branch.dataflow = self._worker.dataflow(branch.processor.build, name, branch.reserved)
 
     def _end_dataflow(self, branch: _Branch) -> None:
         if branch.dataflow is None:

@@ -205,8 +205,8 @@ class BranchPart(BranchPartView, Protocol):
     """One worker's part of a branch, as the worker's host runs it.
 
     It records the state of the main loop here at its place in the sequence, and starts when the cut is complete on this worker
-    (`forks.ForkedPart`); its dataflow is made then. It is over when that is complete: every worker's part has given up its token,
-    and nothing is under way.
+    (`forks.ForkedPart`). It is over when its dataflow is complete: every worker's part has given up its token, and nothing is
+    under way.
 
     Attributes
     ----------
@@ -214,14 +214,17 @@ class BranchPart(BranchPartView, Protocol):
         Of the fork: the same on all workers, growing.
     is_recorded, is_started, is_cancelled
         Where it is on its way. One that was cancelled records and starts all the same, for the others' sake.
+    may_be_over_at_once
+        Whether it may turn out that nothing is left to do as it starts, on all workers alike: its dataflow is made then, and not before.
     is_over_at_once
-        Whether it was over as it started, on all workers alike: it has no dataflow then.
+        Whether that has turned out: it has no dataflow.
     """
 
     number: int
     is_recorded: bool
     is_started: bool
     is_cancelled: bool
+    may_be_over_at_once: bool
     is_over_at_once: bool
 
     def build(self, scope: Scope) -> None:

@@ -66,6 +66,7 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         self._take_state = take_state
         self._fresh = fresh
         self._max_iterations = max_iterations
+        self.may_be_over_at_once = not fresh and max_iterations is None
         self._kept = []
 
     @property
@@ -76,11 +77,11 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
     @property
     def is_of_now(self) -> bool:
         """Whether it does what its main loop would do, to the end."""
-        return not self._fresh and self._max_iterations is None and not self.was_stopped
+        return self.may_be_over_at_once and not self.was_stopped
 
     def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
         """See `CompiledBranch`: where nothing was left to do on any worker and nothing under way between them, it is over."""
-        if not self._fresh and self._max_iterations is None:
+        if self.may_be_over_at_once:
             rests = [self.rest, *(marker.rest for marker in markers)]
             said = [rest for rest in rests if rest is not None]
             self.is_over_at_once = len(said) == self.workers and all_came(said)

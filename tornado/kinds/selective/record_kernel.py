@@ -193,7 +193,7 @@ def receive_one(graph, session, loop, parameters, sender, kind, identifier, valu
             loop.counters[AT_REST] -= 1
         if consumers_here(graph, loop, row) == 0 and loop.counters[VERSION] == ANY_VERSION:
             unsubscribe(graph, loop, row)
-        elif not is_at_rest:
+        elif not is_at_rest and (number > 0 or better(value, WORST)):
             set_cursor(loop, SCAN_INPUT, row, number)
     else:
         loop.counters[IMPOSSIBLE] += 1
