@@ -18,7 +18,7 @@ class CompiledBranch(ReadsEdges, CompiledPart[Bundle, State]):
 
     Attributes
     ----------
-    number, is_recorded, is_started, is_cancelled, may_be_over_at_once, is_over_at_once
+    number, is_recorded, is_started, is_cancelled, is_over_at_once
         See `BranchPart`.
     was_stopped
         It is to come to an early end.
@@ -29,8 +29,7 @@ class CompiledBranch(ReadsEdges, CompiledPart[Bundle, State]):
     is_recorded: bool = False
     is_started: bool = False
     is_cancelled: bool = False
-    may_be_over_at_once: bool = False
-    is_over_at_once: bool = False
+    is_over_at_once: bool | None = False
     was_stopped: bool = False
     _fresh: bool
     _max_iterations: int | None

@@ -95,7 +95,7 @@ class _Branch:
     command: Fork
     reserved: int  # for its dataflow
     processor: BranchPart
-    dataflow: Dataflow | None = None  # of one that may be over at once: from its start on, unless it is
+    dataflow: Dataflow | None = None  # see `BranchPart.is_over_at_once`
     points: PointPages | None = None
     is_recorded: bool = False
     is_finished: bool = False  # and has kept its version
@@ -109,7 +109,7 @@ class _Branch:
     @property
     def is_complete(self) -> bool:
         """Whether no part of it, on any worker, has anything left to do."""
-        return self.processor.is_over_at_once if self.dataflow is None else self.dataflow.is_complete
+        return bool(self.processor.is_over_at_once) if self.dataflow is None else self.dataflow.is_complete
 
 
 class WorkerHost:
@@ -359,7 +359,7 @@ class WorkerHost:
             max_iterations=command.max_iterations,
         )
         branch = self._branches[command.number] = _Branch(command, self._worker.reserve(), processor)
-        if not processor.may_be_over_at_once:
+        if processor.is_over_at_once is not None:
             self._give_dataflow(branch)
         if command.reads_points:
             branch.points = PointPages(self._read_points.append)

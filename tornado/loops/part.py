@@ -214,18 +214,16 @@ class BranchPart(BranchPartView, Protocol):
         Of the fork: the same on all workers, growing.
     is_recorded, is_started, is_cancelled
         Where it is on its way. One that was cancelled records and starts all the same, for the others' sake.
-    may_be_over_at_once
-        Whether it may turn out that nothing is left to do as it starts, on all workers alike: its dataflow is made then, and not before.
     is_over_at_once
-        Whether that has turned out: it has no dataflow.
+        Whether nothing is left to do as it starts, on all workers alike, so that it has no dataflow. None: that turns out then, and
+        its dataflow is not made before.
     """
 
     number: int
     is_recorded: bool
     is_started: bool
     is_cancelled: bool
-    may_be_over_at_once: bool
-    is_over_at_once: bool
+    is_over_at_once: bool | None
 
     def build(self, scope: Scope) -> None:
         """Put it into a new dataflow."""

@@ -35,6 +35,7 @@ class ToyBranch(ToyPart):
         self.is_recorded = False
         self.is_started = False
         self.is_cancelled = False
+        self.is_over_at_once = False
         self.first_iteration = 0
         self._fresh = fresh
         self._left = NEVER if max_iterations is None else max_iterations

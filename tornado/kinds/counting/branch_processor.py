@@ -93,7 +93,7 @@ class CountingBranch(ReadsEdges):
         self.is_recorded = False
         self.is_started = False
         self.is_cancelled = False
-        self.may_be_over_at_once = self.is_over_at_once = False
+        self.is_over_at_once = False
         self.is_converged = False
         self._kernel = kernel
         self._partition = partition

@@ -48,7 +48,7 @@ class GeneralBranch(GeneralProcessor):
         self.version = -1
         self.was_stopped = False
         self.is_cancelled = False
-        self.may_be_over_at_once = self.is_over_at_once = False
+        self.is_over_at_once = False
         self.is_recorded = False
         self.is_started = False
         self._program = program

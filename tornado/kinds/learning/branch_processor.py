@@ -81,7 +81,7 @@ class LearningBranch(ReadsEdges):
         self.is_recorded = False
         self.is_started = False
         self.is_cancelled = False
-        self.may_be_over_at_once = self.is_over_at_once = False
+        self.is_over_at_once = False
         self._program = program
         self._fresh = fresh
         self._rounds_left = max_iterations

@@ -66,7 +66,8 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         self._take_state = take_state
         self._fresh = fresh
         self._max_iterations = max_iterations
-        self.may_be_over_at_once = not fresh and max_iterations is None
+        self._goes_on = not fresh and max_iterations is None
+        self.is_over_at_once = None if self._goes_on else False
         self._kept = []
 
     @property
@@ -77,11 +78,11 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
     @property
     def is_of_now(self) -> bool:
         """Whether it does what its main loop would do, to the end."""
-        return self.may_be_over_at_once and not self.was_stopped
+        return self._goes_on and not self.was_stopped
 
     def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
         """See `CompiledBranch`: where nothing was left to do on any worker and nothing under way between them, it is over."""
-        if self.may_be_over_at_once:
+        if self.is_over_at_once is None:
             rests = [self.rest, *(marker.rest for marker in markers)]
             said = [rest for rest in rests if rest is not None]
             self.is_over_at_once = len(said) == self.workers and all_came(said)
