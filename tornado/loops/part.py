@@ -214,16 +214,20 @@ class BranchPart(BranchPartView, Protocol):
         Of the fork: the same on all workers, growing.
     is_recorded, is_started, is_cancelled
         Where it is on its way. One that was cancelled records and starts all the same, for the others' sake.
-    is_over_at_once
-        Whether nothing is left to do as it starts, on all workers alike, so that it has no dataflow. None: that turns out then, and
-        its dataflow is not made before.
     """
 
     number: int
     is_recorded: bool
     is_started: bool
     is_cancelled: bool
-    is_over_at_once: bool | None
+
+    @property
+    def is_over_at_once(self) -> bool | None:
+        """Whether nothing is left to do as it starts, on all workers alike, so that it has no dataflow.
+
+        None: that turns out then, and its dataflow is not made before.
+        """
+        ...
 
     def build(self, scope: Scope) -> None:
         """Put it into a new dataflow."""
