@@ -14,6 +14,7 @@ from tests.loops.test_stored_snapshots import Counting
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, NameTaken, StoreFull
+from tornado.kinds.selective import branch_processor
 from tornado.kinds.selective.branch_processor import BranchProcessor
 from tornado.loops import BranchState, Master, stored_snapshot
 from tornado.loops.branch import Branch
@@ -44,6 +45,11 @@ def feed(loop, records, first, last):
     for batch in batches(records.slice(first, last), 200):
         offset += len(batch)
         loop.admit(batch, "edges", offset)
+
+
+@pytest.fixture
+def no_branch_is_over_at_once(monkeypatch):
+    monkeypatch.setattr(branch_processor, "all_came", lambda _: False)
 
 
 def judge_stored(loop, history, version, prefix, program=None):
@@ -248,6 +254,7 @@ def test_a_loop_that_has_failed_is_left_out_of_the_snapshot_and_stops_nobody(bro
             assert (loop.restored is None or not loop.restored.is_converged) == (loop.name == broken)
 
 
+@pytest.mark.usefixtures("no_branch_is_over_at_once")
 @pytest.mark.parametrize("broken", [PATHS, HOPS])
 def test_a_branch_that_fails_while_it_is_to_be_stored_leaves_its_loop_out_this_once(broken, monkeypatch):
     records, history = recorded(seed=27)
@@ -276,6 +283,7 @@ def test_a_branch_that_fails_while_it_is_to_be_stored_leaves_its_loop_out_this_o
             assert judge_stored(loop, history, version, 3000)
 
 
+@pytest.mark.usefixtures("no_branch_is_over_at_once")
 def test_where_every_branch_fails_nothing_is_stored_and_it_is_said(monkeypatch):
     with Master() as master:
         paths, hops = started(master, beside=BESIDE[:1])
@@ -292,6 +300,7 @@ def test_where_every_branch_fails_nothing_is_stored_and_it_is_said(monkeypatch):
         assert hops.checkpoint() == paths.snapshots()[0].version
 
 
+@pytest.mark.usefixtures("no_branch_is_over_at_once")
 @pytest.mark.parametrize("is_forked", [False, True])
 def test_where_all_loops_are_removed_that_a_checkpoint_began_with_it_goes_on_with_those_that_joined(
     is_forked, monkeypatch
