@@ -310,17 +310,11 @@ CONVICTING = {
     "takes no notice of rows that are new": 11,
     "ignores the tie break": 301,
     "lets each of two equal stamps go first": 301,
-    "does not gather what it put off": 85,
-    "takes in what came behind a marker too early": 33,
-    "takes no notice of what the last branch changed": 236,
-    "takes the state of other parameters for a copy": 264,
-    "mark_dirty, touch(loop, row), call 1": 40,
+    "does not gather what it put off": 41,
+    "takes no notice of what the last branch changed": 196,
+    "takes the state of other parameters for a copy": 22,
     "raise_reached, touch(loop, row), call 1": 18,
-    "finish_gather, touch(loop, row), call 1": 92,
-    "hear_new_edge, touch(loop, producer), call 1": 77,
-    "receive_one, touch(loop, row), call 3": 62,
-    "receive_one, touch(loop, row), call 4": 79,
-    "take_short_update, touch(loop, row), call 1": 22,
+    "receive_one, touch(loop, row), call 4": 44,
 }
 
 

@@ -313,3 +313,59 @@ def test_one_worker_alone_sends_no_progress():
     assert len(handle.outputs[0].tokens) == 1
     assert worker.fabric.statistics().messages_sent == 0
     dataflow.cancel()
+
+
+def pair_of_workers():
+    fabric = ThreadFabric(2)
+    return [Worker(index, 2, fabric) for index in range(2)]
+
+
+def to_the_second(taken):
+    def build(scope):
+        handle, stream = new_input(scope)
+        inspect(exchange(stream, lambda batch: [1] * len(batch)), lambda _, batch: taken.extend(batch))
+        return handle
+
+    return build
+
+
+def step_both(first, second):
+    for _ in range(20):
+        first.step()
+        second.step()
+
+
+def test_what_comes_for_a_number_that_is_reserved_waits_until_its_dataflow_is_there():
+    first, second = pair_of_workers()
+    reserved = [worker.reserve() for worker in (first, second)]
+    other = [worker.dataflow(to_the_second([])) for worker in (first, second)]
+    taken = []
+    early = first.dataflow(to_the_second([]), number=reserved[0])
+    assert early.number < other[0].number
+    early.result.send([7, 8])
+    early.result.close()
+    step_both(first, second)
+    late = second.dataflow(to_the_second(taken), number=reserved[1])
+    late.result.close()
+    step_both(first, second)
+    assert taken == [7, 8]
+    assert early.is_complete and late.is_complete
+    for dataflow in other:
+        dataflow.cancel()
+
+
+def test_a_number_that_is_given_up_is_not_counted_and_what_comes_for_it_is_dropped():
+    first, second = pair_of_workers()
+    reserved = [worker.reserve() for worker in (first, second)]
+    lost = first.dataflow(to_the_second([]), number=reserved[0])
+    lost.result.send([7])
+    step_both(first, second)
+    second.give_up(reserved[1])
+    assert (first.statistics().installed, second.statistics().installed) == (1, 0)
+    assert not second._early
+    lost.result.send([8])
+    step_both(first, second)
+    assert not second._early
+    with pytest.raises(KeyError):
+        second.dataflow(to_the_second([]), number=reserved[1])
+    lost.cancel()

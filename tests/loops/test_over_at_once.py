@@ -1,0 +1,112 @@
+"""Branches that find nothing to do on any worker are over with their cut, and cost no dataflow."""
+
+import numpy as np
+import pytest
+
+from apps.connected_components import ConnectedComponents
+from apps.sssp import ShortestPaths
+from tests.promised import eventually
+from tornado.engine import SimulationEngine
+from tornado.kinds.selective.bundle import all_came
+from tornado.loops import BranchState, Master
+from tornado.testing import batches, exact_distances, mixed, random_multigraph
+
+WAIT_S = 60
+EDGES = random_multigraph(200, 1500, seed=3)
+
+
+def installed(master):
+    return [host._worker.statistics().installed for host in master._hosts]
+
+
+def roads(master, program=None):
+    loop = master.start(ShortestPaths(source=0) if program is None else program, "roads")
+    loop.admit(EDGES.records(), "edges", len(EDGES))
+    assert loop.wait_idle(WAIT_S)
+    return loop
+
+
+def is_exact(branch, edges=EDGES):
+    ids = np.arange(edges.vertices)
+    values, known = branch.values().lookup(ids)
+    return bool((values[known] == exact_distances(edges, 0).lookup(ids[known])).all())
+
+
+def nothing_is_left(master):
+    return not any(host._branches or host._worker._reserved or host._worker._early for host in master._hosts)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_question_of_a_loop_at_rest_is_exact_and_has_no_dataflow(workers):
+    with Master(workers=workers) as master:
+        loop = roads(master)
+        before = installed(master)
+        for _ in range(10):
+            branch = loop.fork()
+            assert branch.wait(WAIT_S)
+            assert branch.state is BranchState.CONVERGED
+            assert branch.certificate == {"kind": "exact"}
+            assert is_exact(branch)
+            branch.release()
+        assert installed(master) == before
+        eventually(lambda: nothing_is_left(master))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_that_begins_anew_or_is_limited_has_a_dataflow_on_each_worker(workers):
+    with Master(workers=workers) as master:
+        loop = roads(master)
+        before = installed(master)
+        for branch in (loop.fork({"source": 1}), loop.fork(max_iterations=1)):
+            assert branch.wait(WAIT_S)
+            branch.release()
+        assert installed(master) == [count + 2 for count in before]
+        eventually(lambda: nothing_is_left(master))
+
+
+@pytest.mark.parametrize("ends", ["cancel", "stop"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_that_is_ended_at_any_moment_leaves_nothing(workers, ends):
+    """Some are over before, some after their cut, and some have a dataflow, because edges come all the time."""
+    with Master(workers=workers) as master:
+        loop = master.start(ConnectedComponents(), "parts")
+        offset = 0
+        for batch in batches(mixed(EDGES, seed=4), 20):
+            offset += len(batch)
+            loop.admit(batch, "edges", offset)
+            branch = loop.fork()
+            getattr(branch, ends)()
+            assert branch.wait(WAIT_S)
+            assert branch.state is not BranchState.FAILED
+            branch.release()
+        eventually(lambda: nothing_is_left(master))
+        assert loop.wait_idle(WAIT_S)
+        again = loop.fork()
+        assert again.wait(WAIT_S)
+        assert again.state is BranchState.CONVERGED
+
+
+def test_with_schedules_that_are_random_some_are_over_with_their_cut_and_some_are_not():
+    """So the simulation, which judges every answer, judges both."""
+    had = set()
+    for seed in range(20):
+        with Master(workers=3, engine=SimulationEngine(3, seed=seed)) as master:
+            loop = master.start(ShortestPaths(source=0), "roads")
+            before = installed(master)
+            for first in range(0, 300, 100):
+                loop.admit(EDGES[first : first + 100].records(), "edges", first + 100)
+                for main in (host._loops[loop.number] for host in master._hosts):
+                    main.is_patient = seed % 2 == 0
+                branch = loop.fork()
+                assert branch.wait(WAIT_S)
+                assert is_exact(branch, EDGES[: first + 100])
+                now = installed(master)
+                had.add(now == before)
+                before = now
+                branch.release()
+    assert had == {True, False}
+
+
+def test_all_has_come_where_as_much_was_taken_in_as_was_sent():
+    assert all_came([(5, 3, 1), (5, 0, 2)])
+    assert not all_came([(5, 3, 1), (5, 0, 1)])
