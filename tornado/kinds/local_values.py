@@ -48,9 +48,13 @@ class LocalValues:
         return self._looked_up(ids, seconds_of)
 
     def _looked_up(self, ids: Ids, read: Callable[[NDArray[Any]], ValueArray]) -> tuple[ValueArray, Mask]:
-        known = np.zeros(len(ids), np.bool_)
         rows = self.graph.rows_of(ids)
         found = (rows >= 0) & (rows < self._rows_seen())
+        if found.all():
+            known = self.graph.are_known(rows, self.count())
+            if known.all():
+                return read(self.held.values_of(rows)), known
+        known = np.zeros(len(ids), np.bool_)
         rows = rows[found]
         own = self.graph.are_known(rows, self.count())
         places = np.flatnonzero(found)[own]

@@ -142,7 +142,8 @@ class WorkerHost:
     def post(self, command: Command) -> None:
         """Queue a command; from any thread, under the master's lock where order matters."""
         self._commands.append(command)
-        self._worker.wake()
+        if not isinstance(command, Release):  # which is in time before the next fork
+            self._worker.wake()
 
     def loop(self, number: int) -> MainPart | None:
         """A loop's processor on this worker; to be read only."""

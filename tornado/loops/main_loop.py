@@ -214,9 +214,11 @@ class MainLoop:
             For a parameter that the program does not have.
         """
         self._parts.raise_failure()
-        self.program.require_free(parameters or {})
-        program = self.program.with_parameters(parameters or {})
-        program.check_parameters()
+        program = self.program
+        if parameters:
+            program.require_free(parameters)
+            program = program.with_parameters(parameters)
+            program.check_parameters()
         if reads_ways:
             require_ways(program)
         if at is not None:
