@@ -304,6 +304,8 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         super()._keep_arrived(branch)
         columns = self.state.columns
         held = int(self.state.counters[names.HELD])
+        if not held:
+            return
         for row, sender in zip(columns.held_row[:held], columns.held_worker[:held], strict=True):
             ids = self.graph.columns.ids[row : row + 1].copy()
             message = Messages(
