@@ -101,6 +101,8 @@ class CompiledMain(ReadsStream[Branch], CompiledPart[Bundle, State], Generic[Bra
         forked = cast("ForkedPart[Bundle]", branch)
         self._keep_arrived(forked)
         self._forks.record(forked)
+        if self._arrived:  # what came behind a marker, and is let in by this record
+            self.operator.activate()
 
     def _record_state(self, branch: Branch) -> None:
         """Have a branch record this worker's state."""

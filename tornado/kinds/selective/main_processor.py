@@ -119,6 +119,9 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         if not is_filling:
             self.stream.end_filling()
         finished = is_filling or self._hears_bulk or self._advance(FUEL // 4 if self.branches else FUEL)
+        if finished and self._awaits_work and not (self._has_pending() or self._arrived):
+            more = self.stream.obey(self)  # to the fork that has waited for this
+            finished = not self._has_pending()
         if not (self.stream.is_filling or self._is_taking_in or self._has_pending()):
             self._rested_at, self._edges_at_rest = self.graph.sequence, self.stream.edge_count()
             self._has_filled = False
