@@ -5,10 +5,12 @@ import pytest
 
 from apps.connected_components import ConnectedComponents
 from apps.sssp import ShortestPaths
+from tests.loops.test_frontier import Held
 from tests.promised import eventually
 from tornado.engine import SimulationEngine
 from tornado.kinds.selective.bundle import all_came
 from tornado.loops import BranchState, Master
+from tornado.records.edge_batch import EdgeBatch
 from tornado.testing import batches, exact_distances, mixed, random_multigraph
 
 WAIT_S = 60
@@ -110,3 +112,29 @@ def test_with_schedules_that_are_random_some_are_over_with_their_cut_and_some_ar
 def test_all_has_come_where_as_much_was_taken_in_as_was_sent():
     assert all_came([(5, 3, 1), (5, 0, 2)])
     assert not all_came([(5, 3, 1), (5, 0, 1)])
+
+
+def test_what_comes_behind_a_marker_is_taken_in_though_nothing_comes_after_it(compiled_paths):
+    """Nobody calls a loop that asks nobody when others are further: who is let in by a record has to be seen to there."""
+    with Master(workers=2) as master:
+        loop = master.start(ShortestPaths(source=0), "roads")
+        near, far = (
+            [int(one) for one in np.flatnonzero(loop.partition.owners_of(np.arange(1, 200)) == owner) + 1]
+            for owner in (loop.partition.owner_of(0), 1 - loop.partition.owner_of(0))
+        )
+        loop.admit(EdgeBatch.of([0, near[0]], [near[0], far[0]], [9.0, 1.0]), "edges", 2)
+        assert loop.wait_idle(WAIT_S)
+        for host in master._hosts:
+            host.idle = lambda: None  # which would call the loop, to compact so small a graph
+        first = loop.partition.owner_of(0)
+        master._hosts[first]._loops[loop.number].is_patient = False
+        with Held(master._hosts[1 - first]), Held(master._hosts[first]) as begins:
+            loop.admit(EdgeBatch.of([0], [near[0]], [2.0]), "edges", 3)
+            branch = loop.fork()
+            begins.go_on()  # to record, and then to do what is left
+            eventually(lambda: branch.processors)
+            eventually(lambda: master._hosts[first]._loops[loop.number].traffic().is_idle)
+        assert branch.wait(WAIT_S)
+        assert branch.values().lookup(np.array(far[:1]))[0].tolist() == [3.0]
+        assert loop.wait_idle(5)
+        assert loop.approximation().lookup(np.array(far[:1]))[0].tolist() == [3.0]
