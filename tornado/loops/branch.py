@@ -11,10 +11,9 @@ from ..certificate import Certificate
 from ..engine import Engine
 from ..errors import InternalError, WorkerLost
 from ..records.point_batch import PointBatch
-from .commands import GiveUp
+from .commands import GiveUp, LoopHost
 from .edge_pages import EdgeColumns
 from .frontier import LoopFrontier, frontier_of
-from .host import LoopHost
 from .iterations import progress_of
 from .part import BranchPartView
 from .snapshot import Snapshot

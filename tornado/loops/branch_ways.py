@@ -18,8 +18,7 @@ from ..errors import InternalError, WorkerLost
 from ..value_types import Ids
 from .branch import Branch
 from .branch_edges import edges_of_stored
-from .commands import Weigh
-from .host import LoopHost
+from .commands import LoopHost, Weigh
 from .part import StepsView
 from .stored_snapshot import StoredSnapshots, VertexColumns
 from .ways import WaySteps, joined

@@ -1,17 +1,18 @@
-"""What a worker's host is told by the owner of its loops; commands about one stream come in the same order to all workers."""
+"""A worker as the owner of loops sees it: what it is told, which is about one stream in the same order on all workers, and asked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import PartitionMap
+from ..timely import Holder
 from .kind import PartPlan
-from .part import BranchPartView
+from .part import BranchPartView, MainPartView
 from .share import Share
 from .surroundings import Surroundings
 
@@ -176,3 +177,37 @@ Command = (
     | Adopt
     | EndLoop
 )
+
+
+class LoopHost(Protocol):
+    """A worker as the owner of loops sees it, in this process or elsewhere."""
+
+    def prepare(self, plan: PartPlan) -> None:
+        """Have what a part is made of at hand, before any worker is told to make it: dataflows are installed by all or none.
+
+        Raises
+        ------
+        NotSupported, InvalidArgument
+            When the worker cannot have it.
+        """
+        ...
+
+    def post(self, command: Command) -> None:
+        """Hand over a command; from any thread, under the master's lock where order matters."""
+        ...
+
+    def loop(self, number: int) -> MainPartView | None:
+        """A loop's part on this worker, when it is installed."""
+        ...
+
+    def holders(self, number: int) -> list[Holder]:
+        """What holds back the frontier of a loop, as this worker knows; nothing where it has no part of it."""
+        ...
+
+    def branch_holders(self, number: int) -> list[Holder] | None:
+        """What holds back the frontier of a branch, as this worker knows; None where it has not begun it, or has no part any more."""
+        ...
+
+    def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
+        """(loop, branch, error) of what failed on this worker."""
+        ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .host import LoopHost
+from .commands import LoopHost
 from .main_loop import MainLoop
 
 

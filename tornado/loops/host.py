@@ -1,6 +1,6 @@
 """One worker of a master: its part of every loop, in one timely worker, fed by commands in one order.
 
-Loops and branches are installed as dataflows in the order of the commands, which is the same on all workers. A command for a
+Loops and branches get their numbers as dataflows in the order of the commands, which is the same on all workers. A command for a
 loop then waits its turn behind the admission batches before it, so "after version v" means the same everywhere.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 from weakref import ref
 
 import numpy as np
@@ -42,7 +42,6 @@ from .part import (
     AdoptingMain,
     BranchPart,
     MainPart,
-    MainPartView,
     StorableBranch,
     StorableMain,
     StreamView,
@@ -54,40 +53,6 @@ from .stream_part import StreamPart
 from .surroundings import Surroundings, surroundings_in
 
 _GAP_S = 0.05  # for which nothing comes between two parts of what fills a graph
-
-
-class LoopHost(Protocol):
-    """A worker as the owner of loops sees it, in this process or elsewhere."""
-
-    def prepare(self, plan: PartPlan) -> None:
-        """Have what a part is made of at hand, before any worker is told to make it: dataflows are installed by all or none.
-
-        Raises
-        ------
-        NotSupported, InvalidArgument
-            When the worker cannot have it.
-        """
-        ...
-
-    def post(self, command: Command) -> None:
-        """Hand over a command; from any thread, under the master's lock where order matters."""
-        ...
-
-    def loop(self, number: int) -> MainPartView | None:
-        """A loop's part on this worker, when it is installed."""
-        ...
-
-    def holders(self, number: int) -> list[Holder]:
-        """What holds back the frontier of a loop, as this worker knows; nothing where it has no part of it."""
-        ...
-
-    def branch_holders(self, number: int) -> list[Holder] | None:
-        """What holds back the frontier of a branch, as this worker knows; None where it has not begun it, or has no part any more."""
-        ...
-
-    def failures(self) -> list[tuple[int | None, int | None, BaseException]]:
-        """(loop, branch, error) of what failed on this worker."""
-        ...
 
 
 @dataclass(slots=True)

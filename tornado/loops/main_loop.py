@@ -17,10 +17,9 @@ from .adoption import Adoption
 from .branch import Branch
 from .branch_edges import edges_of_branch, edges_of_stored, points_of_branch, points_of_stored
 from .branch_ways import StoredWays, ways_of_branch
-from .commands import Cancel, EndLoop, Fork, Limit, Release, Stop
+from .commands import Cancel, EndLoop, Fork, Limit, LoopHost, Release, Stop
 from .fork_options import ForkOptions
 from .frontier import LoopFrontier, frontier_of
-from .host import LoopHost
 from .iterations import iterations_of, progress_of
 from .kind import arguments_of_fork, kind_of_program, stored_kinds
 from .part import MainPartView, PartView
@@ -214,11 +213,7 @@ class MainLoop:
             For a parameter that the program does not have.
         """
         self._parts.raise_failure()
-        program = self.program
-        if parameters:
-            program.require_free(parameters)
-            program = program.with_parameters(parameters)
-            program.check_parameters()
+        program = self.program.asked_with(parameters) if parameters else self.program
         if reads_ways:
             require_ways(program)
         if at is not None:

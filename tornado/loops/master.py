@@ -28,7 +28,7 @@ from .declared_points import declare_points
 from .directions import ReverseListsGone, stays_undirected
 from .engines import engine_of
 from .failures import fail_what_raised
-from .host import LoopHost, WorkerHost
+from .host import WorkerHost
 from .kind import kind_of_program
 from .log_replay import go_on
 from .loop_names import LoopNames
@@ -101,7 +101,7 @@ class Master:
         self._blamed: list[set[tuple[int | None, int | None]]] = []
         self._partition = self._planned = PartitionMap.by(placement, workers)
         self.before_move: Callable[[], object] = lambda: None
-        self._hosts: list[LoopHost] = []
+        self._hosts: list[WorkerHost | RemoteHost] = []
         engine.on_loss, engine.on_restart = self._note_loss, self._restart
         self._take_workers()
         if isinstance(engine, ClusterEngine):

@@ -9,8 +9,7 @@ from typing import TypeVar
 from ..engine import Engine
 from ..errors import InternalError, TornadoError, WorkerLost
 from ..timely import Holder
-from .commands import Command, StartLoop
-from .host import LoopHost
+from .commands import Command, LoopHost, StartLoop
 from .kind import PartPlan
 from .part import MainPartView
 from .stream import RecordStream

@@ -8,7 +8,7 @@ from ..engine import Engine
 from ..errors import TornadoError, WorkerLost
 from ..graph import PartitionMap
 from .branch import Branch
-from .host import LoopHost
+from .commands import LoopHost
 from .main_loop import MainLoop
 from .restoration import Restoration
 from .stream import REPLAYED_AHEAD_RECORDS, RecordStream

@@ -23,9 +23,8 @@ from ..engine import Engine
 from ..errors import CallerError, InvalidArgument, WorkerLost
 from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
-from .commands import Place
+from .commands import LoopHost, Place
 from .edge_shares import shares_among_known
-from .host import LoopHost
 from .kind import kind_of_program
 from .reading_loop import ReadingLoop
 from .snapshot import Snapshot

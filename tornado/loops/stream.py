@@ -26,10 +26,9 @@ from ..value_types import Mask
 from .admission_log import WINDOW, AdmissionLog, LogEntry
 from .admission_order import AdmissionOrder
 from .checkpointed import Checkpointed, StoreCheckpoint
-from .commands import Fork
+from .commands import Fork, LoopHost
 from .directions import ReverseListsGone
 from .group_commit import Admission, GroupCommit
-from .host import LoopHost
 from .journal import Journal
 from .log_watch import LogWatch
 from .point_shares import point_shares_of

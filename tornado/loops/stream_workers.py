@@ -10,8 +10,7 @@ from ..errors import Unresponsive
 from ..graph import PartitionMap
 from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
-from .commands import Admit, Command, Expect, LookAround, UseBlocks
-from .host import LoopHost
+from .commands import Admit, Command, Expect, LookAround, LoopHost, UseBlocks
 from .share import Share
 from .surroundings import Surroundings, together
 

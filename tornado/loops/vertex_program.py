@@ -193,6 +193,19 @@ class VertexProgram:
             )
         return dataclasses.replace(self, **changed)  # type: ignore[type-var]
 
+    def asked_with(self, parameters: Mapping[str, Any]) -> Self:
+        """The same program with the parameters of a question.
+
+        Raises
+        ------
+        InvalidArgument, UnknownField
+            See `require_free`, `with_parameters` and `check_parameters`.
+        """
+        self.require_free(parameters)
+        program = self.with_parameters(parameters)
+        program.check_parameters()
+        return program
+
     def require_free(self, names: Iterable[str]) -> None:
         """Refuse parameters that a question cannot change.
 

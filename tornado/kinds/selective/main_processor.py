@@ -1,7 +1,8 @@
 """The main loop on one worker: admits batches, keeps the approximation up to date, and lets branches be forked.
 
 The ingress is part of the processor: what is admitted is gathered at the iteration of the processor's token, which follows the
-others while there is nothing to do, so that an idle worker holds nobody back and its input is never in the past.
+others while there is nothing to do, so that an idle worker holds nobody back and its input is never in the past. Where vertices ask
+nobody, nobody is held back, and it stays where it is.
 """
 
 from __future__ import annotations
