@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tornado import recovery_simulation
 from tornado.command import main, sim
 from tornado.errors import LawBroken
 from tornado.fault_schedule import steps_of
@@ -35,6 +36,17 @@ def test_a_run_that_breaks_a_law_exits_with_1_and_says_how_to_repeat_it(monkeypa
     assert "seed 5" in captured.err
     assert "vertex 1 committed early" in captured.err
     assert "tornado sim --seed 5 --runs 1" in captured.err
+
+
+def test_a_run_that_fails_by_something_else_says_how_to_repeat_it_too(monkeypatch, capsys):
+    def without_room(seed, **_):
+        raise MemoryError("no room for a store")
+
+    monkeypatch.setattr(recovery_simulation, "simulate_recovery", without_room)
+    assert main(["sim", "--seed", "3", "--runs", "1"]) == 1
+    captured = capsys.readouterr()
+    assert "seed 3: MemoryError: no room for a store" in captured.err
+    assert "tornado sim --seed 3 --runs 1" in captured.err
 
 
 def test_a_wrong_answer_is_a_broken_law(monkeypatch):
