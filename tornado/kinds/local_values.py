@@ -49,19 +49,13 @@ class LocalValues:
 
     def _looked_up(self, ids: Ids, read: Callable[[NDArray[Any]], ValueArray]) -> tuple[ValueArray, Mask]:
         rows = self.graph.rows_of(ids)
-        found = (rows >= 0) & (rows < self._rows_seen())
-        if found.all():
-            known = self.graph.are_known(rows, self.count())
-            if known.all():
-                return read(self.held.values_of(rows)), known
-        known = np.zeros(len(ids), np.bool_)
-        rows = rows[found]
-        own = self.graph.are_known(rows, self.count())
-        places = np.flatnonzero(found)[own]
-        held = read(self.held.values_of(rows[own]))
+        known = (rows >= 0) & (rows < self._rows_seen())
+        known &= self.graph.are_known(np.where(known, rows, 0), self.count())
+        if known.all():
+            return read(self.held.values_of(rows)), known
+        held = read(self.held.values_of(rows[known]))
         values = np.zeros(len(ids), held.dtype)
-        values[places] = held
-        known[places] = True
+        values[known] = held
         return values, known
 
     def count(self) -> int:

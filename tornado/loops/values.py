@@ -149,11 +149,11 @@ class Values:
 
     def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """The value of each vertex (see `reached`), and whether it was ever seen; what was not has a value of no meaning."""
-        if len(self._parts) == 1:
-            return self._parts[0].lookup(ids)
         values, known = unknown_values(len(ids), self.worst), np.zeros(len(ids), np.bool_)
         for part in self._parts:
             found, own = part.lookup(ids)
+            if own.all():
+                return found, own
             values[own] = found[own]
             known |= own
         return values, known
