@@ -149,11 +149,14 @@ class Values:
 
     def lookup(self, ids: Ids) -> tuple[ValueArray, Mask]:
         """The value of each vertex (see `reached`), and whether it was ever seen; what was not has a value of no meaning."""
-        values, known = unknown_values(len(ids), self.worst), np.zeros(len(ids), np.bool_)
+        looked_up = []
         for part in self._parts:
             found, own = part.lookup(ids)
             if own.all():
                 return found, own
+            looked_up.append((found, own))
+        values, known = unknown_values(len(ids), self.worst), np.zeros(len(ids), np.bool_)
+        for found, own in looked_up:
             values[own] = found[own]
             known |= own
         return values, known
