@@ -150,6 +150,25 @@ def test_a_branch_that_stands_still_is_held_by_the_worker_that_does_not_step(com
         assert branch.wait(60)
 
 
+def test_a_worker_that_has_recorded_and_waits_for_its_cut_has_not_begun_the_branch(compiled_paths):
+    with roads(200) as (master, loop):
+        kept, other = master._hosts
+        for host in (kept, other):
+            host._loops[loop.number].is_patient = False
+        with (
+            Held(other) as others_turn,
+            Held(kept, lambda: any(one.is_recorded for one in kept._branches.values())),
+        ):
+            loop.admit(EdgeBatch.of([0], [150], [0.5]), "edges", 201)
+            branch = loop.fork()
+            eventually(lambda: any(one.is_recorded for one in kept._branches.values()))
+            others_turn.go_on()
+            eventually(lambda: branch.frontier().not_begun == (0,))
+            assert not branch.wait(0)
+        assert branch.wait(60)
+        assert branch.frontier() == LoopFrontier("", None, ())
+
+
 def test_workers_elsewhere_say_it_too(compiled_paths):
     with roads(500, engine="processes") as (_, loop):
         found = loop.frontier()

@@ -159,12 +159,7 @@ class Branch:
             said = [host.branch_holders(self.id) for host in hosts]
         except WorkerLost:
             return frontier_of([None] * len(hosts))
-        with self._lock:
-            begun = set(self._recorded)
-        # One that has its part no more has come to its end with it.
-        return frontier_of(
-            [[] if known is None and worker in begun else known for worker, known in enumerate(said)]
-        )
+        return frontier_of(said)
 
     def add_done_callback(self, callback: Callable[[Branch], None]) -> None:
         """Have `callback` called once when it is over: on a worker's thread, so it must be quick; at once if it is over."""

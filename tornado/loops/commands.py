@@ -205,7 +205,7 @@ class LoopHost(Protocol):
         ...
 
     def branch_holders(self, number: int) -> list[Holder] | None:
-        """What holds back the frontier of a branch, as this worker knows; None where it has not begun it, or has no part any more."""
+        """What holds back the frontier of a branch, as this worker knows; None where it has not begun it, nothing where it is over."""
         ...
 
     def failures(self) -> list[tuple[int | None, int | None, BaseException]]:

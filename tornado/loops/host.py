@@ -98,6 +98,7 @@ class WorkerHost:
         self._loops: dict[int, MainPart] = {}
         self._dataflows: dict[int, Dataflow] = {}
         self._branches: dict[int, _Branch] = {}
+        self._forked = 0  # the number of the last one; they grow
         self._ending: dict[int, bool] = {}  # whether at once
         self._read_points: deque[tuple[EvolvingPoints, int]] = deque()  # and the leases
 
@@ -122,8 +123,9 @@ class WorkerHost:
     def branch_holders(self, number: int) -> list[Holder] | None:
         """See `LoopHost`; from any thread, as `holders`."""
         branch = self._branches.get(number)
-        dataflow = None if branch is None else branch.dataflow
-        return None if dataflow is None else holders(dataflow)
+        if branch is None:
+            return [] if number <= self._forked else None
+        return None if branch.dataflow is None else holders(branch.dataflow)
 
     def step(self) -> bool:
         """Take commands, then step the dataflows."""
@@ -325,6 +327,7 @@ class WorkerHost:
             max_iterations=command.max_iterations,
         )
         branch = self._branches[command.number] = _Branch(command, self._worker.reserve(), processor)
+        self._forked = command.number
         if processor.is_over_at_once is not None:
             self._give_dataflow(branch)
         if command.reads_points:

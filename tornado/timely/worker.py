@@ -78,7 +78,7 @@ class Worker:
         return number
 
     def give_up(self, number: int) -> None:
-        """Install nothing under a number that was reserved; no worker does."""
+        """Install nothing under a number that was reserved. What others have installed under it comes to no end."""
         self._reserved.remove(number)
         self._early.pop(number, None)
 
