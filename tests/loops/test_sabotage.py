@@ -188,7 +188,9 @@ def ends_branches_with_their_cut_though_something_is_under_way(kernel, patch):
 @sabotage
 def ends_branches_with_their_cut_though_something_is_left_to_do(kernel, patch):
     patch.setattr(
-        MainProcessor, "_rest_at", lambda self, fork: (fork, self.bundles_sent, self.bundles_received)
+        MainProcessor,
+        "_rest_at",
+        lambda self, fork: bundle.Rest(fork, tuple(self.sent_to), tuple(self.received_from)),
     )
 
 

@@ -83,8 +83,8 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
     def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
         """See `CompiledBranch`: where nothing was left to do on any worker and nothing under way between them, it is over."""
         if self.is_over_at_once is None:
-            rests = [self.rest, *(marker.rest for marker in markers)]
-            said = [rest for rest in rests if rest is not None]
+            rests = {marker.sender: marker.rest for marker in markers} | {self.worker: self.rest}
+            said = [rest for _, rest in sorted(rests.items()) if rest is not None]
             self.is_over_at_once = len(said) == self.workers and all_came(said)
         super().cut_is_complete(markers)
 

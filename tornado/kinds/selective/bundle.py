@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -50,12 +50,25 @@ class Messages(NamedTuple):
         return self._replace(numbers=numbers)
 
 
-Rest = tuple[int, int, int]
+class Rest(NamedTuple):
+    """What a worker says that has come to a fork with nothing left to do: how many bundles it had sent to each, and taken in of each."""
+
+    fork: int
+    sent: tuple[int, ...]
+    received: tuple[int, ...]
 
 
-def all_came(rests: Iterable[Rest]) -> bool:
-    """Whether all that some workers had sent had come, by what each of them says."""
-    return sum(sent - received for _, sent, received in rests) == 0
+def all_came(rests: Sequence[Rest]) -> bool:
+    """Whether all that workers had sent had come, by what each of them says, in their order.
+
+    Each channel counts for itself (Mattern, 1987): a sum of all could be even by what one worker took in and another sent since they said
+    it. So it is true whenever each said it, and remains so, as nobody has anything to say who is told nothing.
+    """
+    return all(
+        one.sent[receiver] == other.received[sender]
+        for sender, one in enumerate(rests)
+        for receiver, other in enumerate(rests)
+    )
 
 
 NO_MESSAGES = Messages(
@@ -80,7 +93,7 @@ class Bundle:
     marker
         The number of the fork whose snapshot it delimits: everything after it comes from after the sender's record. -1: none.
     rest
-        The sender has come to that fork with nothing left to do: the fork, and how many bundles it had sent and taken in until then.
+        The sender has come to a fork with nothing left to do.
     """
 
     sender: int

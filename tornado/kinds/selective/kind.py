@@ -21,7 +21,7 @@ from ...loops.share import Share
 from ...loops.stream_part import StreamPart
 from ...records.edge_batch import EdgeBatch
 from ..compiled_functions import program_source
-from .bundle import Bundle, Messages
+from .bundle import Bundle, Messages, Rest
 from .graph_keeper import GraphKeeper
 from .program import SelectiveProgram
 from .restorable_processor import RestorableProcessor
@@ -150,9 +150,12 @@ class SelectiveKind:
             WireType(
                 Bundle,
                 lambda bundle: (
-                    bundle.sender, *bundle.messages, bundle.wave, bundle.wave_changes, bundle.marker, bundle.rest,
+                    bundle.sender, *bundle.messages, bundle.wave, bundle.wave_changes, bundle.marker,
+                    bundle.rest and tuple(bundle.rest),
                 ),
-                lambda fields: Bundle(fields[0], Messages.of(fields[1:5]), *fields[5:]),
+                lambda fields: Bundle(
+                    fields[0], Messages.of(fields[1:5]), *fields[5:8], rest=fields[8] and Rest(*fields[8])
+                ),
             ),
         )  # fmt: skip
 

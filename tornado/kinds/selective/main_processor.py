@@ -276,12 +276,12 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
     def _are_at_rest(self, fork: int) -> bool:
         """Say that nothing is left to do here before a fork, and return whether that holds of all, as far as they have said it.
 
-        Nothing but work that is done twice depends on it, so it need not be certain.
+        Nothing but work that is done twice depends on it.
         """
-        own = fork, self.bundles_sent, self.bundles_received
+        own = Rest(fork, tuple(self.sent_to), tuple(self.received_from))
         has_said = self._rests.get(self.worker) == own
         self._rests[self.worker] = own
-        rests = [rest for rest in self._rests.values() if rest[0] == fork]
+        rests = [rest for _, rest in sorted(self._rests.items()) if rest.fork == fork]
         are_at_rest = len(rests) == self.workers and all_came(rests)
         if not (has_said or are_at_rest):  # else the marker that follows says it
             self.operator.send_to_others(Bundle(self.worker, rest=own))
@@ -290,7 +290,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
     def _rest_at(self, fork: int) -> Rest | None:
         """What is said with the record for a fork, where a branch would find nothing to do here."""
         is_at_rest = not (self._arrived or self.state.counters[names.HELD] or self._has_pending())
-        return (fork, self.bundles_sent, self.bundles_received) if is_at_rest else None
+        return Rest(fork, tuple(self.sent_to), tuple(self.received_from)) if is_at_rest else None
 
     def _accept(self, bundle: Bundle, iteration: int) -> None:
         """See `SelectiveProcessor`."""

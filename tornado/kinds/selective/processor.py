@@ -50,6 +50,7 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
     ) -> None:
         super().__init__(kernel=kernel, graph=graph, worker=worker, workers=workers)
         self.arguments = compiled_arguments(arguments)
+        self.sent_to, self.received_from = [0] * workers, [0] * workers  # bundles, as the totals
         self.waves = WaveProgress(workers) if workers > 1 else None
         # Edges that are visited before others are heard, where nobody is asked.
         self._turn = max(1, FUEL // 4)
@@ -84,6 +85,7 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
             self.waves.take(bundle.wave_changes)
         if len(bundle):
             self.bundles_received += 1
+            self.received_from[bundle.sender] += 1
             self._arrived.append(Arrived(bundle, iteration))
 
     def _receive(self) -> bool:
@@ -238,6 +240,7 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
                 iteration = max(now, int(columns.out_least[target]) - 1)
                 self.operator.send(target, Bundle(self.worker, messages, wave), iteration)
                 self.bundles_sent += 1
+                self.sent_to[target] += 1
                 columns.out_length[target] = 0
                 columns.out_least[target] = NEVER
         self.state.counters[names.SENT_LEAST] = NEVER
