@@ -154,7 +154,7 @@ class SelectiveKind:
                     bundle.rest and tuple(bundle.rest),
                 ),
                 lambda fields: Bundle(
-                    fields[0], Messages.of(fields[1:5]), *fields[5:8], rest=fields[8] and Rest(*fields[8])
+                    fields[0], Messages.of(fields[1:5]), fields[5], fields[6], fields[7], fields[8] and Rest(*fields[8])
                 ),
             ),
         )  # fmt: skip
