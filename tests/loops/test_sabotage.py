@@ -307,16 +307,20 @@ for _function, _call in calls_of("touch", source_of()):
 CONVICTING = {
     "takes any offer during a wave": 204,
     "forgets marks in a snapshot": 65,
-    "ends branches with their cut though something is under way": 27,
+    "ends branches with their cut though something is under way": 28,
     "ends branches with their cut though something is left to do": 187,
     "takes no notice of rows that are new": 11,
-    "ignores the tie break": 301,
-    "lets each of two equal stamps go first": 301,
+    "ignores the tie break": 41,
+    "lets each of two equal stamps go first": 41,
     "does not gather what it put off": 41,
-    "takes no notice of what the last branch changed": 196,
+    "takes no notice of what the last branch changed": 88,
     "takes the state of other parameters for a copy": 22,
-    "raise_reached, touch(loop, row), call 1": 18,
+    "raise_reached, touch(loop, row), call 1": 56,
     "receive_one, touch(loop, row), call 4": 44,
+    "mark_dirty, touch(loop, row), call 1": 40,
+    "finish_gather, touch(loop, row), call 1": 33,
+    "take_short_update, touch(loop, row), call 1": 22,
+    "copy_row, touch(branch, row), call 1": 24,
 }
 
 
