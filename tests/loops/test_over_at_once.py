@@ -109,6 +109,17 @@ def test_with_schedules_that_are_random_some_are_over_with_their_cut_and_some_ar
     assert had == {True, False}
 
 
+def test_a_question_is_answered_before_the_records_behind_it_are_applied():
+    with Master(workers=1, engine=SimulationEngine(1, seed=1)) as master:
+        loop = roads(master)
+        branch = loop.fork()
+        loop.admit(EDGES[:1000].records(), "edges", len(EDGES) + 1000)
+        assert branch.wait(WAIT_S)
+        assert loop.stream.workers.backlog() == 1000
+        assert is_exact(branch)
+        assert loop.wait_idle(WAIT_S)
+
+
 def test_all_has_come_where_as_much_was_taken_in_as_was_sent_on_each_channel():
     assert all_came([Rest(5, (0, 3), (0, 1)), Rest(5, (1, 0), (3, 0))])
     assert not all_came([Rest(5, (0, 3), (0, 1)), Rest(5, (1, 0), (2, 0))])

@@ -310,8 +310,9 @@ class StreamPart:
                 if not command.is_ready():
                     return True
                 command.record()
-                self._commands.popleft()
-                return bool(self._commands)  # what it finds is reported before more is done
+                if len(self._commands) > 1:  # what it finds is reported before more is done
+                    self._commands.popleft()
+                    return True
             self._commands.popleft()
         if self.is_filling:
             self._note_gap()
