@@ -16,6 +16,7 @@ from apps.connected_components import ConnectedComponents
 from apps.reachability import Reachability
 from apps.sssp import ShortestPaths
 from apps.widest_path import WidestPath
+from tests.loops.test_frontier import Held
 from tests.promised import eventually
 from tornado.errors import InternalError, InvalidArgument, WorkerLost
 from tornado.graph import EvolvingGraph, PartitionMap
@@ -256,8 +257,10 @@ def test_the_version_is_given_up_with_the_ways_or_with_the_branch():
         assert leases(master, loop) == [1, 1]
         unread.release()
         eventually(lambda: leases(master, loop) == [0, 0])
-        gone = loop.fork(reads_ways=True)
-        gone.cancel()
+        with Held(master._hosts[1]):  # else it may be over before
+            gone = loop.fork(reads_ways=True)
+            gone.cancel()
+        assert gone.state is BranchState.CANCELLED
         eventually(lambda: leases(master, loop) == [0, 0])
 
 
