@@ -55,6 +55,19 @@ def test_a_question_of_a_loop_at_rest_is_exact_and_has_no_dataflow(workers):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+def test_one_that_is_kept_for_its_ways_goes_with_a_loop_that_fails_and_others_go_on(workers):
+    with Master(workers=workers) as master:
+        loop = roads(master)
+        other = master.start(ShortestPaths(source=1), "other", stream="roads")
+        branch = loop.fork(reads_ways=True)
+        assert branch.wait(WAIT_S)
+        loop.fail(ZeroDivisionError("broken on purpose"))
+        eventually(lambda: not any(loop.number in host._loops for host in master._hosts))
+        assert nothing_is_left(master)
+        assert other.wait_idle(WAIT_S)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 def test_one_that_begins_anew_or_is_limited_has_a_dataflow_on_each_worker(workers):
     with Master(workers=workers) as master:
         loop = roads(master)

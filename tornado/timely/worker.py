@@ -78,8 +78,8 @@ class Worker:
         return number
 
     def give_up(self, number: int) -> None:
-        """Install nothing under a number that was reserved. What others have installed under it comes to no end."""
-        self._reserved.remove(number)
+        """Install nothing under a number that was reserved, if it still is. What others have installed under it comes to no end."""
+        self._reserved.discard(number)
         self._early.pop(number, None)
 
     def dataflow(
