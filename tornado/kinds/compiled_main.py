@@ -67,10 +67,6 @@ class CompiledMain(ReadsStream[Branch], CompiledPart[Bundle, State], Generic[Bra
             or self._has_pending()
         )
 
-    def _has_pending(self) -> bool:
-        """Whether what was taken in leaves something to be done."""
-        raise NotImplementedError
-
     # The stream
 
     @property

@@ -146,6 +146,10 @@ class CompiledPart(Generic[Bundle, State]):
         """How much is left to do here."""
         raise NotImplementedError
 
+    def _has_pending(self) -> bool:
+        """Whether what was taken in leaves something to be done; asked of main loops."""
+        raise NotImplementedError
+
     # Bundles
 
     def _accept(self, bundle: Bundle, iteration: int) -> None:

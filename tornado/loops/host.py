@@ -67,9 +67,8 @@ class _Branch:
 
     @property
     def awaits_dataflow(self) -> bool:
-        """Whether it has started, and is yet to be given one."""
-        part = self.processor
-        return self.dataflow is None and part.is_started and not part.is_over_at_once
+        """Whether it is known to need one, and is yet to be given it."""
+        return self.dataflow is None and self.processor.is_over_at_once is False
 
     @property
     def is_complete(self) -> bool:
@@ -328,7 +327,7 @@ class WorkerHost:
         )
         branch = self._branches[command.number] = _Branch(command, self._worker.reserve(), processor)
         self._forked = command.number
-        if processor.is_over_at_once is not None:
+        if branch.awaits_dataflow:
             self._give_dataflow(branch)
         if command.reads_points:
             branch.points = PointPages(self._read_points.append)

@@ -310,9 +310,10 @@ class StreamPart:
                 if not command.is_ready():
                     return True
                 command.record()
-                if len(self._commands) > 1:  # what it finds is reported before more is done
-                    self._commands.popleft()
+                self._commands.popleft()
+                if self._commands:  # what it finds is reported before more is done
                     return True
+                break
             self._commands.popleft()
         if self.is_filling:
             self._note_gap()

@@ -124,7 +124,7 @@ class AccumulativeMain(CompiledMain[AccumulativeBranch, SumBundle, SumState], Ac
             self.state.counters[names.FOLLOWING_ROW] = 0
 
     def _has_pending(self) -> bool:
-        """See `CompiledMain`."""
+        """See `CompiledPart`."""
         return self._has_to_announce and self._commits and not self.holds
 
     @property

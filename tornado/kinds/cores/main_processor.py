@@ -74,7 +74,7 @@ class CoreMain(CompiledMain[CoreBranch, CoreBundle, CoreState], CoreProcessor):
     # Steps
 
     def _has_pending(self) -> bool:
-        """See `CompiledMain`."""
+        """See `CompiledPart`."""
         return self.is_scanning() or (self._commits and (self.state.pending > 0 or self._row is not None))
 
     def _step(self) -> None:

@@ -88,7 +88,7 @@ class RoundsMain(CompiledMain[RoundsBranch, RoundsBundle, RoundsState], RoundsPr
         self._rested_at = self.graph.sequence, 0  # records and visits of edges when nothing was dirty last
 
     def _has_pending(self) -> bool:
-        """See `CompiledMain`."""
+        """See `CompiledPart`."""
         return bool(self.state.counters[names.PENDING]) or self.is_scanning()
 
     def _step(self) -> None:

@@ -193,7 +193,7 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         waves_open = waves is not None and waves.frontier() is not None
         if waves is not None and begins_waves:
             waves_open = not waves.are_at_rest()
-        unsettled = bool(self.state.counters[names.MARKS]) or not self.is_drained()
+        unsettled = not self._is_settled()
         self._move_token(stays=waves_open or unsettled or bool(self._arrived))
         if not finished or (unsettled and self.workers == 1):
             self.operator.activate()

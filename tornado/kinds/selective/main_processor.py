@@ -92,16 +92,13 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         self._rests: dict[int, Rest] = {}  # by worker, what it said last
         self._awaits_others = False  # for a fork: until they have come to their end
         self._awaits_work = False  # for a fork: until what is left here is done
-        self._begin_reading(lambda number: Bundle(worker, marker=number, rest=self._rest_at(number)))
+        # At the record for a branch, which is the last one then.
+        self._begin_reading(lambda number: Bundle(worker, marker=number, rest=self.branches[-1].rest))
 
     @property
     def _follows(self) -> bool:
         """See `CompiledPart`."""
         return not self.state.is_free
-
-    def _has_pending(self) -> bool:
-        """See `CompiledMain`."""
-        return self._has_work()
 
     @property
     def _is_at_work(self) -> bool:
@@ -239,7 +236,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         """Work off the invalidations on this worker, so that a snapshot need not hold them; return whether none is left."""
         if self._following_row is not None:
             return False
-        if self.is_drained() and not self.state.counters[names.MARKS]:
+        if self._is_settled():
             return True
         self._set_floor()
         finished = self.kernel.finish_scans(self.graph.addresses, *self.state.addresses, self.arguments, FUEL)
@@ -278,7 +275,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
 
         Nothing but work that is done twice depends on it.
         """
-        own = Rest(fork, tuple(self.sent_to), tuple(self.received_from))
+        own = self._rest(fork)
         has_said = self._rests.get(self.worker) == own
         self._rests[self.worker] = own
         rests = [rest for _, rest in sorted(self._rests.items()) if rest.fork == fork]
@@ -290,7 +287,10 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
     def _rest_at(self, fork: int) -> Rest | None:
         """What is said with the record for a fork, where a branch would find nothing to do here."""
         is_at_rest = not (self._arrived or self.state.counters[names.HELD] or self._has_pending())
-        return Rest(fork, tuple(self.sent_to), tuple(self.received_from)) if is_at_rest else None
+        return self._rest(fork) if is_at_rest else None
+
+    def _rest(self, fork: int) -> Rest:
+        return Rest(fork, tuple(self.sent_to), tuple(self.received_from))
 
     def _accept(self, bundle: Bundle, iteration: int) -> None:
         """See `SelectiveProcessor`."""

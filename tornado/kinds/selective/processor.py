@@ -144,7 +144,7 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
 
     def _advance(self, fuel: int = FUEL) -> bool:
         """Let the kernel work off what is pending; return whether it has come to an end of what it may do now."""
-        if self.state.is_free and not (self._has_work() or self.state.counters[names.HEAP]):
+        if self.state.is_free and not (self._has_pending() or self.state.counters[names.HEAP]):
             return True  # behind a kernel this thread would have to wait for the interpreter lock
         others = horizon = NEVER
         is_free = self.workers > 1 and self.state.is_free
@@ -189,9 +189,13 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
             return NEVER
         return int(self.kernel.pending_least(self.state.addresses[1]))
 
-    def _has_work(self) -> bool:
-        """Whether what was taken in leaves something to be done."""
-        return bool(self._pending() or self.state.counters[names.MARKS]) or not self.is_drained()
+    def _has_pending(self) -> bool:
+        """See `CompiledPart`."""
+        return bool(self._pending()) or not self._is_settled()
+
+    def _is_settled(self) -> bool:
+        """Whether no vertex here is in the middle of anything: of a scan, an invalidation or a wave."""
+        return self.is_drained() and not self.state.counters[names.MARKS]
 
     def is_drained(self) -> bool:
         """Whether no scan and no invalidation is under way on this worker."""
