@@ -6,6 +6,8 @@ on from there. For a selective program it would be pointless, as a branch finds 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..errors import InvalidArgument, NotSupported
 from .branch import Branch
 from .commands import Adopt
@@ -79,6 +81,10 @@ class Adoption:
         """Take over what a branch that is over has found, where that is wanted and possible."""
         if self.takes_all and self.suits(branch):
             self._perform(branch)
+
+    def awaits(self, branches: Iterable[Branch]) -> bool:
+        """Whether one of those that are not forgotten is over, so that what it has found is yet to be taken over."""
+        return self.takes_all and any(branch.state is not BranchState.RUNNING for branch in branches)
 
     def suits(self, branch: Branch) -> bool:
         """Whether a branch has found what the loop can take over, and holds it still.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..graph import PartitionMap
 from ..timely import Holder
 from .kind import PartPlan
-from .part import BranchPartView, MainPartView
+from .part import BranchPartView, MainPartView, Traffic
 from .share import Share
 from .surroundings import Surroundings
 
@@ -198,6 +198,10 @@ class LoopHost(Protocol):
 
     def loop(self, number: int) -> MainPartView | None:
         """A loop's part on this worker, when it is installed."""
+        ...
+
+    def traffic(self, number: int) -> Traffic | None:
+        """Of a loop's part on this worker, when it is installed; not idle where the worker has been told what it has not done yet."""
         ...
 
     def holders(self, number: int) -> list[Holder]:

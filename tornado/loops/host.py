@@ -45,6 +45,7 @@ from .part import (
     StorableBranch,
     StorableMain,
     StreamView,
+    Traffic,
     WayMain,
     WayPart,
 )
@@ -114,6 +115,16 @@ class WorkerHost:
         """A loop's processor on this worker; to be read only."""
         return self._loops.get(number)
 
+    def traffic(self, number: int) -> Traffic | None:
+        """See `LoopHost`; from any thread."""
+        # Asked first, so that what is done of it meanwhile shows in the part. Nobody is woken by what is given back.
+        is_told = any(not isinstance(command, Release) for command in self._commands.copy())
+        part = self._loops.get(number)
+        if part is None:
+            return None
+        traffic = part.traffic()
+        return traffic._replace(is_idle=traffic.is_idle and not is_told)
+
     def holders(self, number: int) -> list[Holder]:
         """See `LoopHost`; from any thread, also while the worker's own is at work or hangs."""
         dataflow = self._dataflows.get(number)
@@ -130,7 +141,10 @@ class WorkerHost:
         """Take commands, then step the dataflows."""
         did = bool(self._commands)
         while self._commands:
-            self._obey(self._commands.popleft())
+            try:
+                self._obey(self._commands[0])
+            finally:
+                self._commands.popleft()  # then, so that `traffic` says until it is done that there is something to do
         did = self._worker.step() or did
         for stream in self._counting():
             stream.count_step()

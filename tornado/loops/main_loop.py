@@ -408,7 +408,8 @@ class MainLoop:
     def is_idle(self) -> bool:
         """Whether everything admitted is applied and the main loop has converged on it."""
         try:
-            return self.stream.is_whole and self._parts.is_idle()
+            is_told = self.stream.is_whole and not self.adoption.awaits(self.branches())
+            return is_told and self._parts.is_idle()
         except WorkerLost:
             return False
 
@@ -581,8 +582,8 @@ class MainLoop:
         return self.kind.shares(batch, self.partition, both_ways=self.stream.is_both_ways)
 
     def _forget(self, branch: Branch) -> None:
-        self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it
         self.adoption.consider(branch)
+        self._branches.pop(branch.id, None)  # and is not forked again, though the journal may have it
 
     def _limit(self, branch: Branch) -> None:
         self._parts.post(Limit(branch.id, branch.snapshot.iteration))

@@ -11,7 +11,7 @@ from ..errors import InternalError, TornadoError, WorkerLost
 from ..timely import Holder
 from .commands import Command, LoopHost, StartLoop
 from .kind import PartPlan
-from .part import MainPartView
+from .part import MainPartView, Traffic
 from .stream import RecordStream
 
 _RESTORED_WITHIN_S = 60.0
@@ -173,13 +173,17 @@ class Parts:
         """
         if self._stream.workers.backlog():
             return False
-        before = [part.traffic() for part in self.installed()]
+        before = self._traffic()
         if not all(part.is_idle for part in before):
             return False
-        after = [part.traffic() for part in self.installed()]
+        after = self._traffic()
         return all(part.is_idle for part in after) and (
             sum(part.received for part in before) == sum(part.sent for part in after)
         )
+
+    def _traffic(self) -> list[Traffic]:
+        found = [host.traffic(self._number) for host in self._hosts]
+        return [part for part in found if part is not None]
 
     def raise_failure(self) -> None:
         """Raise what made the loop fail, if anything did."""

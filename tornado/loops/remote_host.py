@@ -266,6 +266,11 @@ class RemoteHost:
         """A loop's part on this worker."""
         return self._installed.get(number)
 
+    def traffic(self, number: int) -> Traffic | None:
+        """See `LoopHost`."""
+        part = self._installed.get(number)
+        return None if part is None else part.traffic()
+
     def holders(self, number: int) -> list[Holder]:
         """See `LoopHost`."""
         return [Holder(*one) for one in self.ask(("holders", number))]

@@ -34,7 +34,7 @@ from .commands import (
 )
 from .host import WorkerHost
 from .kind import Fields, PartPlan, PlanReader, kind_named, kinds
-from .part import BranchPart, BranchPartView
+from .part import BranchPart, BranchPartView, Traffic
 from .sent_records import received_records
 from .share import Share
 
@@ -156,7 +156,7 @@ class RemoteWorker:
             case "history":
                 return part.history().ravel()
             case "traffic":
-                return tuple(part.traffic())
+                return tuple(cast(Traffic, self._worker_host.traffic(number)))
             case "lookup" | "seconds" | "count" | "best" | "arrays" | "found":
                 return getattr(part.held_values(), method)(*arguments)
             case "steps_back" | "all_steps":

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.kinds.learning.programs import MeanOfFeatures
-from tests.promised import eventually
+from tests.loops.test_frontier import Held
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument
 from tornado.kinds.learning import main_processor
@@ -159,8 +159,30 @@ def test_what_a_branch_has_found_is_adopted(master_of):
     branch = loop.fork()
     exact = answer(branch)
     loop.adoption.adopt(branch)
-    eventually(lambda: np.abs(loop.approximation().arrays()[1] - exact).max() < 1e-12)
+    assert loop.wait_idle(TIMEOUT_S)
+    assert loop.approximation().arrays()[1] == pytest.approx(exact, rel=1e-12)
     branch.release()
+
+
+def test_a_loop_is_idle_when_it_has_taken_over_what_was_found(monkeypatch):
+    seen = []
+    with Master(workers=2) as master:
+        loop, stream = master.start(MeanOfFeatures(points=POINTS), "mean"), Stream(seed=2)
+        loop.admit(stream.batch(), "points", 200)
+        assert loop.wait_idle(TIMEOUT_S)
+        takes_over = loop.adoption.consider
+        monkeypatch.setattr(
+            loop.adoption, "consider", lambda branch: (seen.append(loop.is_idle()), takes_over(branch))
+        )
+        branch = loop.fork()
+        answer(branch)
+        assert loop.wait_idle(TIMEOUT_S)
+        assert seen == [False]  # it was over, and had yet to be taken over
+        for host in master._hosts:
+            with Held(host):
+                loop.adoption.adopt(branch)
+                assert not loop.is_idle()
+            assert loop.wait_idle(TIMEOUT_S)
 
 
 def test_points_that_are_not_those_of_the_stream_are_refused():
