@@ -24,15 +24,15 @@ def chain(length):
 
 def send_nonsense(monkeypatch, kind):
     """Have every bundle of the processors of a kind begin with a message of a kind that there is not."""
-    flush = SelectiveProcessor._flush
+    take = SelectiveProcessor._take_outgoing
 
-    def flush_nonsense(self):
+    def take_nonsense(self):
         if isinstance(self, kind):
             for target in np.flatnonzero(self.state.columns.out_length):
                 self.state.columns.out_kind[target * OUTBOX] = NOBODYS_KIND
-        flush(self)
+        return take(self)
 
-    monkeypatch.setattr(SelectiveProcessor, "_flush", flush_nonsense)
+    monkeypatch.setattr(SelectiveProcessor, "_take_outgoing", take_nonsense)
 
 
 @pytest.mark.parametrize("bound", [1, 64])

@@ -182,18 +182,15 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         self.operator.move_token(self._begins_at, stays=True)
         received = self._receive()
         finished = self._advance()
-        self._flush()
         # Of pairs a commit may begin a wave as well (`recheck_if_left`), so tokens move on in place of being dropped.
         waves, begins_waves = self.waves, self.kernel.HAS_LABELS
-        self._advance_waves(moves_on=begins_waves and received)
-        is_last = received and not begins_waves and self.has_no_invalidations()
-        if waves is not None and waves.token is not None and is_last:
-            waves.advance_token(None)
-        self._flush()
+        has_ended = self._flush_and_settle(
+            moves_on=begins_waves and received, is_last=received and not begins_waves
+        )
         waves_open = waves is not None and waves.frontier() is not None
         if waves is not None and begins_waves:
             waves_open = not waves.are_at_rest()
         unsettled = not self._is_settled()
         self._move_token(stays=waves_open or unsettled or bool(self._arrived))
-        if not finished or (unsettled and self.workers == 1):
+        if not finished or has_ended or (unsettled and self.workers == 1):
             self.operator.activate()

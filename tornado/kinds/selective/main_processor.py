@@ -116,22 +116,26 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         is_filling = self._is_filling()
         if not is_filling:
             self.stream.end_filling()
-        finished = is_filling or self._hears_bulk or self._advance(FUEL // 4 if self.branches else FUEL)
-        if finished and self._awaits_work and not (self._has_pending() or self._arrived):
-            more = self.stream.obey(self)  # to the fork that has waited for this
-            finished = not self._has_pending()
+        goes_on, fuel = not (is_filling or self._hears_bulk), FUEL // 4 if self.branches else FUEL
+        finished = not goes_on or self._advance(fuel)
+        while True:
+            if finished and self._awaits_work and not (self._has_pending() or self._arrived):
+                more = self.stream.obey(self)  # to the fork that has waited for this
+                finished = not self._has_pending()
+            has_ended = self._flush_and_settle(moves_on=True)
+            if not (has_ended and finished and goes_on):
+                break
+            finished = self._advance(fuel)
         if not (self.stream.is_filling or self._is_taking_in or self._has_pending()):
             self._rested_at, self._edges_at_rest = self.graph.sequence, self.stream.edge_count()
             self._has_filled = False
-        self._flush()
-        self._advance_waves(moves_on=True)
-        self._flush()
         self._move_token(stays=True)
         # A stream that is behind and can do nothing now waits for another worker, and is called when that has come further. So does a
-        # fork for which nothing was done here: what is left waits for a wave, or for a frontier.
-        waits = self._awaits_others or (self._awaits_work and self._done() == before)
+        # fork for which everything was done here that can be, or nothing: what is left waits for a wave, or for a frontier.
+        waits = self._awaits_others or (self._awaits_work and (self.state.is_free or self._done() == before))
         if (
             not finished
+            or has_ended
             or self._following_row is not None
             or (more and not waits and (self.workers == 1 or not self.stream.is_behind()))
         ):
@@ -239,9 +243,9 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         if self._is_settled():
             return True
         self._set_floor()
-        finished = self.kernel.finish_scans(self.graph.addresses, *self.state.addresses, self.arguments, FUEL)
-        self._flush()
-        return bool(finished)
+        return bool(
+            self.kernel.finish_scans(self.graph.addresses, *self.state.addresses, self.arguments, FUEL)
+        )
 
     def _is_ready_for(self, branch: BranchProcessor) -> bool:
         """See `ReadsStream`: what is left to do is done once, and here, where the branch would do the same.
@@ -275,13 +279,14 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
 
         Nothing but work that is done twice depends on it.
         """
+        outgoing = self._take_outgoing()  # so that all that was sent before is said to be
         own = self._rest(fork)
         has_said = self._rests.get(self.worker) == own
         self._rests[self.worker] = own
         rests = [rest for _, rest in sorted(self._rests.items()) if rest.fork == fork]
         are_at_rest = len(rests) == self.workers and all_came(rests)
-        if not (has_said or are_at_rest):  # else the marker that follows says it
-            self.operator.send_to_others(Bundle(self.worker, rest=own))
+        self._advance_waves(moves_on=True)  # which leaves nothing to do, where nothing waits for one
+        self._send(outgoing, None if has_said or are_at_rest else own)  # else the marker that follows says it
         return are_at_rest
 
     def _rest_at(self, fork: int) -> Rest | None:

@@ -16,7 +16,7 @@ from ...loops.part import PartStatistics
 from ..compiled_functions import compiled_arguments
 from ..compiled_part import Arrived, CompiledPart
 from . import loop_columns as names
-from .bundle import Bundle, Messages
+from .bundle import NO_MESSAGES, Bundle, Messages, Rest
 from .loop_columns import INVALIDATE, NEVER, UPDATE
 from .loop_state import LoopState
 from .waves import WaveProgress
@@ -228,9 +228,22 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
     # Sending
 
     def _flush(self) -> None:
-        """Send what the kernel has put into its outboxes, each bundle stamped with the least iteration it can cause work at."""
+        """Send what the kernel has put into its outboxes, and what changed in the counts of waves: one bundle to each worker."""
+        self._send(self._take_outgoing())
+
+    def _flush_and_settle(self, *, moves_on: bool, is_last: bool = False) -> bool:
+        """Flush, behind `_advance_waves`, and return whether there is more to do because a wave has ended."""
+        outgoing = self._take_outgoing()
+        has_ended = self._advance_waves(moves_on=moves_on, is_last=is_last)
+        if outgoing or not has_ended:  # else what changed is told with what is found now
+            self._send(outgoing)
+        return has_ended
+
+    def _take_outgoing(self) -> dict[int, tuple[Messages, int, int]]:
+        """What there is for each worker: messages, the least wave among them, and when they are sent; counted as sent, which is to follow."""
         columns = self.state.columns
         now = self.operator.timestamp
+        outgoing = {}
         for target in range(self.workers):
             length = int(columns.out_length[target])
             if length:
@@ -241,43 +254,65 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
                     assert self.waves is not None
                     self.waves.add(wave, 1)
                 # What is no work of its own has the floor that it was made at, and the token may have moved on since.
-                iteration = max(now, int(columns.out_least[target]) - 1)
-                self.operator.send(target, Bundle(self.worker, messages, wave), iteration)
+                outgoing[target] = messages, wave, max(now, int(columns.out_least[target]) - 1)
                 self.bundles_sent += 1
                 self.sent_to[target] += 1
                 columns.out_length[target] = 0
                 columns.out_least[target] = NEVER
         self.state.counters[names.SENT_LEAST] = NEVER
-        if self.waves is not None:
-            changes = self.waves.unsent()
-            if changes:
-                self.operator.send_to_others(Bundle(self.worker, wave_changes=changes))
+        return outgoing
+
+    def _send(self, outgoing: dict[int, tuple[Messages, int, int]], rest: Rest | None = None) -> None:
+        """Send what was taken, with what changed in the counts of waves, and to everybody where there is something of these to say."""
+        changes = () if self.waves is None else self.waves.unsent()
+        for target in range(self.workers):
+            if target == self.worker or not (target in outgoing or changes or rest):
+                continue
+            messages, wave, iteration = outgoing.get(target, (NO_MESSAGES, 0, None))
+            bundle = Bundle(self.worker, messages, wave, wave_changes=changes, rest=rest)
+            self.operator.send(target, bundle, iteration)
 
     # Waves
 
-    def _advance_waves(self, *, moves_on: bool) -> None:
+    def _advance_waves(self, *, moves_on: bool, is_last: bool = False) -> bool:
         """Count off the invalidations that are worked off here, move the token of waves, settle what has ended.
 
-        A worker's token moves to the next wave when all earlier ones have ended and somebody is waiting for this one.
+        A worker's token moves to the next wave when all earlier ones have ended and somebody is waiting for this one. What was made here
+        must have been counted.
+
+        Parameters
+        ----------
+        moves_on
+            Whether the token may move.
+        is_last
+            Whether it is dropped, as this worker begins no wave any more.
+
+        Returns
+        -------
+        bool
+            Whether vertices may choose anew, as their wave has ended.
         """
-        waves = self.waves
+        waves, counters = self.waves, self.state.counters
         if waves is None or not self.has_no_invalidations():
-            return
+            return False
         for wave in self._unfinished_waves:
             waves.add(wave, -1)
         self._unfinished_waves.clear()
-        counters = self.state.counters
-        is_waited_for = counters[names.MARKS] or waves.beyond_token()
-        if moves_on and is_waited_for and waves.token is not None and waves.frontier() == waves.token:
+        if is_last and waves.token is not None:
+            waves.advance_token(None)
+        while True:
+            frontier = waves.frontier()
+            if counters[names.MARKS]:
+                ended = NEVER if frontier is None else frontier - 1
+                marks = self.state.columns.marks[: counters[names.MARKS]]
+                if int(self.state.columns.wave[marks].min()) <= ended:
+                    self.kernel.end_waves(self.state.addresses[1], ended)
+                    return True
+            is_waited_for = counters[names.MARKS] or waves.beyond_token()
+            if not (moves_on and is_waited_for and waves.token is not None and frontier == waves.token):
+                return False
             waves.advance_token(waves.token + 1)
             counters[names.NEXT_WAVE] = waves.token
-            self.operator.activate()
-        if counters[names.MARKS]:
-            frontier = waves.frontier()
-            ended = NEVER if frontier is None else frontier - 1
-            if int(self.state.columns.wave[self.state.columns.marks[: counters[names.MARKS]]].min()) <= ended:
-                self.kernel.end_waves(self.state.addresses[1], ended)
-                self.operator.activate()
 
     # The token
 
