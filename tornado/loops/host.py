@@ -181,6 +181,8 @@ class WorkerHost:
         """Tidy up the streams; called when nothing has come for a while."""
         for stream in self._streams.values():
             stream.tidy()
+        for dataflow in self._dataflows.values():
+            dataflow.tell_progress()
 
     def wake(self) -> None:
         """Make `wait` return."""

@@ -69,8 +69,9 @@ class LoopOperator(Generic[P]):
         step
             One activation of it.
         follows
-            Whether it is called when others are further, and not only when they send something.
+            Whether it is called when others are further, and not only when they send something: then they tell each other less often.
         """
+        scope.dataflow.lags = not follows
         loop = scope.loop("iterations", lexicographic=True)
         again = loop.feedback()
         builder = OperatorBuilder(loop, "processor")

@@ -3,7 +3,9 @@
 A step applies what the others said, calls the operators that have something to do, and passes on what changed. Changes of one
 call are applied whole. They are broadcast when somebody could be waiting for them: an update about a pointstamp p may be held
 back only while a pointstamp other than p could still result in p here, or its net change is positive (Naiad, section 3.3); it
-is never held by a worker that has nothing to do. A broadcast goes out FIFO and is taken in whole.
+is never held by a worker that has nothing to do. Where nobody waits for frontiers, which whoever builds a dataflow says of it
+(`lags`), the others are told from time to time, as long as a token is held here: to them it is where it was. A broadcast goes
+out FIFO and is taken in whole.
 
 Guaranteed: an idle dataflow is not touched at all; a dataflow is complete, on its worker, when no pointstamp is left anywhere.
 """
@@ -31,6 +33,8 @@ Resolver = Callable[[], tuple[OutputPort, PathSummary]]
 
 HOLD_STEPS = 4
 """For how many steps progress is held back at most, where the rule allows it."""
+
+_LAGGING_STEPS = 64  # the same, where nobody waits for it
 
 
 class Scheduler(Protocol):
@@ -93,6 +97,9 @@ class Dataflow:
         What the function that built it returned.
     failure : BaseException or None
         What an operator raised. A dataflow that failed is not stepped any more; cancel it.
+    lags : bool
+        Whether no operator is called for progress or has to know a frontier as it is now, and nobody probes for one; the same on
+        all workers.
     """
 
     def __init__(self, worker: Scheduler, number: int, name: str) -> None:
@@ -100,6 +107,7 @@ class Dataflow:
         self.name = name
         self.result: Any = None
         self.failure: BaseException | None = None
+        self.lags = False
         self.is_complete = False
         self.is_cancelled = False
         self.worker = worker
@@ -258,6 +266,11 @@ class Dataflow:
         """Whether a step would do something."""
         return bool(self._ready or self._arrived or self.changes)
 
+    def tell_progress(self) -> None:
+        """Tell the others what was held back. For a worker that has nothing to do, so that who looks at it sees where it is."""
+        if self._outgoing and not self.is_scheduled:
+            self._broadcast()
+
     def cancel(self) -> None:
         """Drop all queues and never run again, on this worker; the others must cancel it too. Tokens die with it."""
         if self.is_complete or self.is_cancelled:
@@ -346,6 +359,8 @@ class Dataflow:
 
     def _broadcast_if_due(self) -> None:
         self._held_steps += 1
+        if self.lags and self._held_steps < _LAGGING_STEPS and self._holds_tokens():
+            return
         is_covered = self.tracker.is_covered
         if (
             self._ready
@@ -353,6 +368,12 @@ class Dataflow:
             and all(delta > 0 or is_covered(location, time) for (location, time), delta in self._outgoing)
         ):
             return
+        self._broadcast()
+
+    def _holds_tokens(self) -> bool:
+        return any(output.tokens for operator in self.operators for output in operator.outputs)
+
+    def _broadcast(self) -> None:
         self._held_steps = 0
         updates = self._outgoing.drain()
         worker = self.worker

@@ -107,7 +107,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
 
     def _step(self) -> None:
         before = self._done()
-        self.operator.pull(self._forks.take)
+        self.operator.pull(self._take)
         if not self.stream.is_filling:  # else lists that are not built would be gone through
             self._receive()
         if self._following_row is not None:
@@ -119,7 +119,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         goes_on, fuel = not (is_filling or self._hears_bulk), FUEL // 4 if self.branches else FUEL
         finished = not goes_on or self._advance(fuel)
         while True:
-            if finished and self._awaits_work and not (self._has_pending() or self._arrived):
+            if finished and self._awaits_work and self._has_nothing_left():
                 more = self.stream.obey(self)  # to the fork that has waited for this
                 finished = not self._has_pending()
             has_ended = self._flush_and_settle(moves_on=True)
@@ -261,7 +261,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             return False
         if not self.is_patient or not branch.is_of_now or self._forks.is_awaited:
             return True
-        if self._has_pending() or self._arrived:
+        if not self._has_nothing_left():
             self._awaits_work = visited < branch.patience
             return not self._awaits_work
         self._awaits_others = not self._are_at_rest(branch.number)
@@ -283,30 +283,40 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         own = self._rest(fork)
         has_said = self._rests.get(self.worker) == own
         self._rests[self.worker] = own
-        rests = [rest for _, rest in sorted(self._rests.items()) if rest.fork == fork]
+        rests = self._rests_before(fork)
         are_at_rest = len(rests) == self.workers and all_came(rests)
         self._advance_waves(moves_on=True)  # which leaves nothing to do, where nothing waits for one
         self._send(outgoing, None if has_said or are_at_rest else own)  # else the marker that follows says it
         return are_at_rest
 
+    def _has_nothing_left(self) -> bool:
+        """Whether nothing is left to do here before something comes."""
+        return not (self._arrived or self.state.counters[names.HELD] or self._has_pending())
+
     def _rest_at(self, fork: int) -> Rest | None:
         """What is said with the record for a fork, where a branch would find nothing to do here."""
-        is_at_rest = not (self._arrived or self.state.counters[names.HELD] or self._has_pending())
-        return self._rest(fork) if is_at_rest else None
+        return self._rest(fork) if self._has_nothing_left() else None
 
     def _rest(self, fork: int) -> Rest:
         return Rest(fork, tuple(self.sent_to), tuple(self.received_from))
 
-    def _accept(self, bundle: Bundle, iteration: int) -> None:
-        """See `SelectiveProcessor`."""
+    def _rests_before(self, fork: int) -> list[Rest]:
+        """What those have said, in their order, who have said that nothing is left to do before a fork."""
+        return [rest for _, rest in sorted(self._rests.items()) if rest.fork == fork]
+
+    def _take(self, bundle: Bundle, iteration: int) -> None:
+        """Hear what a worker says of itself, also with a marker, and have the bundle taken in as the cut says."""
         if bundle.rest is not None:
             self._rests[bundle.sender] = bundle.rest
-        super()._accept(bundle, iteration)
+        self._forks.take(bundle, iteration)
 
     def _record_state(self, branch: BranchProcessor) -> None:
-        """See `CompiledMain`."""
+        """See `CompiledMain`: where a branch would find nothing to do, that is said with the record; where it is known of all, it is over."""
         branch.record(self.graph, self.state, self.operator.timestamp)
-        branch.rest = self._rest_at(branch.number)
+        rest = self._rest_at(branch.number)
+        if rest is not None:
+            branch.rest = self._rests[self.worker] = rest
+            branch.take_rests(self._rests_before(branch.number))
 
     def _keep_arrived(self, branch: ForkedPart[Bundle]) -> None:
         """See `CompiledMain`; subscriptions that are not answered yet were delivered, too."""
