@@ -106,7 +106,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         return super()._is_at_work or bool(np.count_nonzero(self.state.columns.out_length))
 
     def _step(self) -> None:
-        before = self._done()
+        before = None if self.state.is_free else self._done()
         self.operator.pull(self._take)
         if not self.stream.is_filling:  # else lists that are not built would be gone through
             self._receive()
@@ -132,7 +132,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         self._move_token(stays=True)
         # A stream that is behind and can do nothing now waits for another worker, and is called when that has come further. So does a
         # fork for which everything was done here that can be, or nothing: what is left waits for a wave, or for a frontier.
-        waits = self._awaits_others or (self._awaits_work and (self.state.is_free or self._done() == before))
+        waits = self._awaits_others or (self._awaits_work and (before is None or self._done() == before))
         if (
             not finished
             or has_ended
