@@ -237,7 +237,8 @@ class StreamPart:
         self.graph.list_memory.stop_joining()
         self._commands.append(share)
         self._steps_without = 0
-        self._wake()
+        if not isinstance(self._commands[0], _Record):  # a fork that waits is called for what it waits for
+            self._wake()
 
     def fork(
         self, reader: ReadingPart, record: Callable[[], None], *, is_ready: Callable[[], bool] | None = None

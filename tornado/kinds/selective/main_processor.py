@@ -257,14 +257,12 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         visited = int(self.state.counters[names.EDGES_VISITED])
         if branch.patience is None:
             branch.patience = visited + self._patience() + FUEL
-        if not self.drain():
+        waits = self.is_patient and branch.is_of_now and not self._forks.is_awaited
+        if waits and not self._has_nothing_left():
+            waits = self._awaits_work = visited < branch.patience
+        if self._awaits_work or not self.drain():
             return False
-        if not self.is_patient or not branch.is_of_now or self._forks.is_awaited:
-            return True
-        if not self._has_nothing_left():
-            self._awaits_work = visited < branch.patience
-            return not self._awaits_work
-        self._awaits_others = not self._are_at_rest(branch.number)
+        self._awaits_others = waits and not self._are_at_rest(branch.number)
         return not self._awaits_others
 
     def _patience(self) -> int:
