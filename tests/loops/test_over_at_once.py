@@ -8,7 +8,9 @@ from apps.sssp import ShortestPaths
 from tests.loops.test_frontier import Held
 from tests.promised import eventually
 from tornado.engine import SimulationEngine
+from tornado.kinds.selective.branch_processor import BranchProcessor
 from tornado.kinds.selective.bundle import Rest, all_came
+from tornado.kinds.selective.main_processor import MainProcessor
 from tornado.loops import BranchState, Master
 from tornado.records.edge_batch import EdgeBatch
 from tornado.testing import batches, exact_distances, mixed, random_multigraph
@@ -120,6 +122,38 @@ def test_with_schedules_that_are_random_some_are_over_with_their_cut_and_some_ar
                 before = now
                 branch.release()
     assert had == {True, False}
+
+
+def test_who_knows_that_nothing_is_left_anywhere_is_through_with_its_record_and_awaits_no_marker(monkeypatch):
+    """And all know the same: else one would wait for a dataflow that another has never made."""
+    complete, record = BranchProcessor.cut_is_complete, MainProcessor._record_state
+    at_record, at_cut = {}, {}
+
+    def recorded(main, branch):
+        record(main, branch)
+        at_record[branch.number, main.worker] = branch.is_over_at_once
+
+    def cut(branch, markers):
+        complete(branch, markers)
+        at_cut[branch.number, branch.worker] = branch.is_over_at_once
+
+    monkeypatch.setattr(MainProcessor, "_record_state", recorded)
+    monkeypatch.setattr(BranchProcessor, "cut_is_complete", cut)
+    early = late = 0
+    for seed in range(20):
+        with Master(workers=3, engine=SimulationEngine(3, seed=seed)) as master:
+            loop = master.start(ShortestPaths(source=0), "roads")
+            for first in range(0, 300, 100):
+                loop.admit(EDGES[first : first + 100].records(), "edges", first + 100)
+                branch = loop.fork()
+                assert branch.wait(WAIT_S)
+                assert is_exact(branch, EDGES[: first + 100])
+                branch.release()
+                found = [at_cut.pop((branch.id, worker), True) for worker in range(3)]
+                assert len(set(found)) == 1, (seed, found)
+                early += any(at_record.pop((branch.id, worker)) for worker in range(3))
+                late += not found[0]
+    assert early >= 10, (early, late)
 
 
 def test_a_question_is_answered_before_the_records_behind_it_are_applied():

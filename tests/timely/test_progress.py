@@ -23,7 +23,7 @@ class Observer:
         self.truth = {}
         self.checks = 0
         self.strictly_behind = 0
-        self.queries = self.held = 0
+        self.queries = self.held = self.broadcasts = 0
         finish, settle, step, without = Dataflow.finish, Dataflow.settle, Worker.step, Context._without
 
         def observed_finish(dataflow):
@@ -57,6 +57,13 @@ class Observer:
             self.check_query(context._operator, tokens, location, order, answer)
             return answer
 
+        broadcast = Dataflow._broadcast
+
+        def observed_broadcast(dataflow):
+            self.broadcasts += 1
+            broadcast(dataflow)
+
+        monkeypatch.setattr(Dataflow, "_broadcast", observed_broadcast)
         monkeypatch.setattr(Dataflow, "finish", observed_finish)
         monkeypatch.setattr(Dataflow, "settle", observed_settle)
         monkeypatch.setattr(Worker, "step", observed_step)
@@ -65,9 +72,14 @@ class Observer:
     def check(self, dataflow):
         truth = self.truth[dataflow.number]
         assert all(count > 0 for _, count in truth.pointstamps())
-        assert dataflow.is_busy or not dataflow._outgoing, "an idle worker keeps progress to itself"
-        if dataflow._outgoing:
-            self.check_held(dataflow)
+        if dataflow.lags:
+            assert dataflow._holds_tokens() or not dataflow._outgoing, (
+                "who has no token keeps progress to itself"
+            )
+        else:
+            assert dataflow.is_busy or not dataflow._outgoing, "an idle worker keeps progress to itself"
+            if dataflow._outgoing:
+                self.check_held(dataflow)
         for location, order in enumerate(dataflow.tracker.reachability.orders):
             view = Antichain(order, dataflow.tracker.frontier(location))
             real = Antichain(order, truth.frontier(location))
@@ -195,6 +207,28 @@ def test_no_view_is_ever_ahead_of_the_truth_and_every_run_ends(monkeypatch, lexi
     # The observer must have had something to see: views that lag, questions, and what is held back where that may be.
     assert (observer.held > 100) == (hold_steps > 1), observer.held
     assert observer.checks > 10_000 and observer.strictly_behind > 1_000 and observer.queries > 1_000
+
+
+@pytest.mark.parametrize("lexicographic", [True, False])
+def test_nor_where_nobody_waits_for_progress_and_less_is_told(monkeypatch, lexicographic):
+    observer, told = Observer(monkeypatch), []
+    finish = Dataflow.finish
+    for lags in (False, True):
+
+        def finish_so(dataflow, lags=lags):
+            dataflow.lags = lags
+            finish(dataflow)
+
+        monkeypatch.setattr(Dataflow, "finish", finish_so)
+        observer.broadcasts = 0
+        for seed in SEEDS:
+            print(f"seed {seed}, lexicographic {lexicographic}, lags {lags}")
+            observer.truth.clear()
+            run_simulated(wanderer(seed, lexicographic, Wake.MESSAGES), 2 + seed % 3, seed)
+            assert all(truth.outstanding == 0 for truth in observer.truth.values())
+        told.append(observer.broadcasts)
+    assert observer.checks > 10_000
+    assert 3 * told[1] < 2 * told[0], told
 
 
 @pytest.mark.parametrize("lexicographic", [True, False])

@@ -369,3 +369,42 @@ def test_a_number_that_is_given_up_is_not_counted_and_what_comes_for_it_is_dropp
     with pytest.raises(KeyError):
         second.dataflow(to_the_second([]), number=reserved[1])
     lost.cancel()
+
+
+def test_progress_that_nobody_waits_for_is_told_when_a_worker_has_nothing_to_do_and_at_the_end():
+    fabric = ThreadFabric(2)
+    workers = [Worker(index, 2, fabric) for index in range(2)]
+    tokens = {}
+
+    def build(scope):
+        builder = OperatorBuilder(scope, "holder")
+        builder.output()
+
+        def construct(own, context):
+            tokens[context.worker] = own[0]
+            return lambda: None
+
+        builder.build(construct, wake=Wake.MESSAGES)
+        scope.dataflow.lags = True
+
+    def settle():
+        while any(worker.step() for worker in workers):
+            pass
+
+    flows = [worker.dataflow(build) for worker in workers]
+    settle()
+    for time in range(1, 4):
+        tokens[0].downgrade((time,))
+        settle()
+    assert [flow.statistics().progress_sent for flow in flows] == [0, 0]
+    flows[0].tell_progress()
+    flows[1].tell_progress()  # has nothing to tell
+    settle()
+    assert [flow.statistics().progress_sent for flow in flows] == [1, 0]
+    assert ((0, (3,)), 1) in [
+        ((place, time), count) for (place, time), count in flows[1].tracker.pointstamps()
+    ]
+    for token in tokens.values():
+        token.drop()
+        settle()
+    assert [flow.is_complete for flow in flows] == [True, True]
