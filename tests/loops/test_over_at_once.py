@@ -1,4 +1,4 @@
-"""Branches that find nothing to do on any worker are over with their cut, and cost no dataflow."""
+"""Branches that find nothing to do on any worker are over with their cut, or with their record, and cost no dataflow."""
 
 import numpy as np
 import pytest
@@ -79,6 +79,22 @@ def test_one_that_begins_anew_or_is_limited_has_a_dataflow_on_each_worker(worker
             branch.release()
         assert installed(master) == [count + 2 for count in before]
         eventually(lambda: nothing_is_left(master))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_one_that_is_cancelled_between_its_record_and_its_cut_is_not_kept_for_its_ways(seed):
+    engine = SimulationEngine(2, seed=seed)
+    with Master(workers=2, engine=engine) as master:
+        loop = roads(master)
+        branch = loop.fork(reads_ways=True)
+        engine.step(seed % 12)
+        branch.cancel()
+        branch.release()
+        engine.step(2000)
+        assert nothing_is_left(master)
+        loop.remove()
+        engine.step(2000)
+        assert not any(host._loops for host in master._hosts)
 
 
 @pytest.mark.parametrize("ends", ["cancel", "stop"])

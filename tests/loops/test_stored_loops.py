@@ -14,8 +14,8 @@ from tests.loops.test_stored_snapshots import Counting
 from tornado import EdgeBatch
 from tornado.engine import SimulationEngine
 from tornado.errors import InvalidArgument, NameTaken, StoreFull
-from tornado.kinds.selective import branch_processor
 from tornado.kinds.selective.branch_processor import BranchProcessor
+from tornado.kinds.selective.main_processor import MainProcessor
 from tornado.loops import BranchState, Master, stored_snapshot
 from tornado.loops.branch import Branch
 from tornado.loops.new_loop import NewLoop
@@ -49,7 +49,7 @@ def feed(loop, records, first, last):
 
 @pytest.fixture
 def no_branch_is_over_at_once(monkeypatch):
-    monkeypatch.setattr(branch_processor, "all_came", lambda _: False)
+    monkeypatch.setattr(MainProcessor, "_rest_at", lambda *_: None)
 
 
 def judge_stored(loop, history, version, prefix, program=None):

@@ -76,7 +76,7 @@ class CompiledPart(Generic[Bundle, State]):
     state
         Its columns; a branch has them as soon as it has recorded.
     bundles_sent, bundles_received
-        But for markers, and for what is only about waves.
+        Those with messages.
     """
 
     state: State

@@ -118,12 +118,12 @@ class WorkerHost:
     def traffic(self, number: int) -> Traffic | None:
         """See `LoopHost`; from any thread."""
         # Asked first, so that what is done of it meanwhile shows in the part. Nobody is woken by what is given back.
-        is_told = any(not isinstance(command, Release) for command in self._commands.copy())
+        awaits_its_turn = any(not isinstance(command, Release) for command in self._commands.copy())
         part = self._loops.get(number)
         if part is None:
             return None
         traffic = part.traffic()
-        return traffic._replace(is_idle=traffic.is_idle and not is_told)
+        return traffic._replace(is_idle=traffic.is_idle and not awaits_its_turn)
 
     def holders(self, number: int) -> list[Holder]:
         """See `LoopHost`; from any thread, also while the worker's own is at work or hangs."""
@@ -406,7 +406,7 @@ class WorkerHost:
             if processor.is_recorded and not branch.is_recorded:
                 branch.is_recorded = True
                 branch.command.on_recorded(self.index, processor)
-            if processor.is_cancelled and processor.is_started:
+            if processor.is_cancelled and (processor.is_started or processor.is_over_at_once):
                 self._end_dataflow(branch)
                 main.forget(processor)
                 del self._branches[number]

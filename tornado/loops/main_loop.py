@@ -408,8 +408,8 @@ class MainLoop:
     def is_idle(self) -> bool:
         """Whether everything admitted is applied and the main loop has converged on it."""
         try:
-            is_told = self.stream.is_whole and not self.adoption.awaits(self.branches())
-            return is_told and self._parts.is_idle()
+            has_all = self.stream.is_whole and not self.adoption.awaits(self.branches())
+            return has_all and self._parts.is_idle()
         except WorkerLost:
             return False
 

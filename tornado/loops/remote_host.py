@@ -156,11 +156,21 @@ class RemotePart:
 
 
 class RemoteMain(RemotePart):
-    """One worker's part of a main loop; see `MainPartView`."""
+    """One worker's part of a main loop; see `MainPartView`.
+
+    Attributes
+    ----------
+    adoptions
+        How often it was told to take over what a branch has found; questions do not keep their order with what is told.
+    """
+
+    def __init__(self, host: RemoteHost, number: int) -> None:
+        super().__init__(host, ("main", number))
+        self.adoptions = 0
 
     def traffic(self) -> Traffic:
         """See `MainPartView`."""
-        return Traffic(*self._ask("traffic"))
+        return Traffic(*self._ask("traffic", self.adoptions))
 
     def held_values(self) -> RemoteValues:
         """See `PartView`."""
@@ -344,6 +354,9 @@ class RemoteHost:
             case Release(loop, state):
                 self.send(("release", loop, state))
             case Adopt(loop, found):
+                main = self._installed.get(loop)
+                if main is not None:
+                    main.adoptions += 1
                 self.send(("adopt", loop, found))
             case StartLoop(loop, stream, plan, partition):
                 self._starts[loop] = command
@@ -370,7 +383,7 @@ class RemoteHost:
             case ("installed", loop):
                 start = self._starts.get(loop)
                 if start is not None:
-                    self._installed[loop] = RemoteMain(self, ("main", loop))
+                    self._installed[loop] = RemoteMain(self, loop)
                     start.on_installed(self.index)
             case ("refused", loop, error):
                 start = self._starts.get(loop)

@@ -5,6 +5,7 @@ Launchers know this module by its name: `serve` is a worker's life.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any, cast
@@ -57,6 +58,7 @@ class RemoteWorker:
         self._worker_host = WorkerHost(index, workers, member.fabric)
         self._branches: dict[int, BranchPart] = {}
         self._readers: dict[str, PlanReader] = {}  # by kind
+        self._adoptions: Counter[int] = Counter()  # by loop, see `RemoteMain`
         self._failed: set[tuple[int | None, int | None]] = set()
         self.host = ReportingHost(self._worker_host, self._report_failures, member.report)
 
@@ -110,6 +112,7 @@ class RemoteWorker:
             case ("adopt", loop, number):
                 part = self._branches.get(number)
                 post(Adopt(loop, None if part is None else part.reusable))
+                self._adoptions[loop] += 1
             case ("free", number):
                 part = self._branches.pop(number, None)
                 if part is not None:
@@ -118,6 +121,7 @@ class RemoteWorker:
                 post(UseBlocks(stream, block_bits))
             case ("start", loop, stream, kind, fields, *partition):
                 plan = self._reader(kind).plan(fields)
+                self._adoptions[loop] = 0
                 post(
                     StartLoop(
                         loop,
@@ -134,6 +138,7 @@ class RemoteWorker:
             case ("place", ticket, is_behind_edges, ids, columns):
                 post(Place(ids, columns, is_behind_edges, lambda _, error: self._placed(ticket, error)))
             case ("end", loop, at_once):
+                self._adoptions.pop(loop, None)
                 post(EndLoop(loop, at_once))
 
     def answer(self, request: tuple[Any, ...]) -> Any:
@@ -156,7 +161,10 @@ class RemoteWorker:
             case "history":
                 return part.history().ravel()
             case "traffic":
-                return tuple(cast(Traffic, self._worker_host.traffic(number)))
+                traffic = cast(Traffic, self._worker_host.traffic(number))
+                return tuple(
+                    traffic._replace(is_idle=traffic.is_idle and [self._adoptions[number]] == arguments)
+                )
             case "lookup" | "seconds" | "count" | "best" | "arrays" | "found":
                 return getattr(part.held_values(), method)(*arguments)
             case "steps_back" | "all_steps":

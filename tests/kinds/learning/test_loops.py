@@ -164,6 +164,26 @@ def test_what_a_branch_has_found_is_adopted(master_of):
     branch.release()
 
 
+def test_a_loop_on_processes_is_not_idle_while_a_worker_has_not_heard_that_it_is_to_take_something_over(
+    monkeypatch,
+):
+    with Master(workers=2, engine="processes") as master:
+        loop, stream = master.start(MeanOfFeatures(points=POINTS), "mean"), Stream(seed=2)
+        loop.admit(stream.batch(), "points", 200)
+        assert loop.wait_idle(TIMEOUT_S)
+        branch = loop.fork()
+        answer(branch)
+        assert loop.wait_idle(TIMEOUT_S)
+        (first, *_), kept = master._hosts, []
+        with monkeypatch.context() as patched:
+            patched.setattr(first, "send", kept.append)
+            loop.adoption.adopt(branch)
+            assert not loop.is_idle()
+        assert [message[0] for message in kept] == ["adopt"]
+        first.send(*kept)
+        assert loop.wait_idle(TIMEOUT_S)
+
+
 def test_a_loop_is_idle_when_it_has_taken_over_what_was_found(monkeypatch):
     seen = []
     with Master(workers=2) as master:

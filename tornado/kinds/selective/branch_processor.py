@@ -5,7 +5,7 @@ It has come to its fixed point when its dataflow is complete: no token and no me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
 
@@ -80,20 +80,22 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         """Whether it does what its main loop would do, to the end."""
         return self._goes_on and not self.was_stopped
 
-    def take_rests(self, rests: Sequence[Rest]) -> None:
-        """Be over before the cut is complete, where what workers have said shows that it will be then, and all will know it."""
-        if self.is_over_at_once is None and self._are_at_rest(rests):
+    def is_needless(self, said: Mapping[int, Rest | None]) -> bool:
+        """Whether nothing was left to do before this fork, on any worker and between them, by what each has said: then it remains so."""
+        rests = [rest for _, rest in sorted(said.items()) if rest is not None and rest.fork == self.number]
+        return len(rests) == self.workers and all_came(rests)
+
+    def take_rests(self, said: Mapping[int, Rest | None]) -> None:
+        """Be over with the record, before the cut is complete, where it is known to be needless: all will find that it is."""
+        if self.is_over_at_once is None and self.is_needless(said):
             self.is_over_at_once = True
 
     def cut_is_complete(self, markers: tuple[Bundle, ...]) -> None:
-        """See `CompiledBranch`: where nothing was left to do on any worker and nothing under way between them, it is over."""
+        """See `CompiledBranch`: where it is needless it is over, if it was not before."""
         if self.is_over_at_once is None:
-            rests = {marker.sender: marker.rest for marker in markers} | {self.worker: self.rest}
-            self.is_over_at_once = self._are_at_rest([rest for _, rest in sorted(rests.items()) if rest])
+            said = {marker.sender: marker.rest for marker in markers} | {self.worker: self.rest}
+            self.is_over_at_once = self.is_needless(said)
         super().cut_is_complete(markers)
-
-    def _are_at_rest(self, rests: Sequence[Rest]) -> bool:
-        return len(rests) == self.workers and all_came(rests)
 
     def record(self, graph: EvolvingGraph, main: LoopState, iteration: int) -> None:
         """Copy the main loop's state, as it is after the last batch applied, and lease that version of the graph.

@@ -20,7 +20,7 @@ from ...loops.stream_part import StreamPart
 from ..compiled_main import CompiledMain
 from . import loop_columns as names
 from .branch_processor import BranchProcessor
-from .bundle import Bundle, Messages, Rest, all_came
+from .bundle import Bundle, Messages, Rest
 from .loop_columns import SUBSCRIBE
 from .loop_state import LoopState
 from .processor import FUEL, SelectiveProcessor
@@ -107,7 +107,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
 
     def _step(self) -> None:
         before = None if self.state.is_free else self._done()
-        self.operator.pull(self._take)
+        self.operator.pull(self._hear_and_take)
         if not self.stream.is_filling:  # else lists that are not built would be gone through
             self._receive()
         if self._following_row is not None:
@@ -131,7 +131,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             self._has_filled = False
         self._move_token(stays=True)
         # A stream that is behind and can do nothing now waits for another worker, and is called when that has come further. So does a
-        # fork for which everything was done here that can be, or nothing: what is left waits for a wave, or for a frontier.
+        # fork: where nobody is asked, what this step has left waits for a wave, and otherwise, once nothing is done, for a frontier.
         waits = self._awaits_others or (self._awaits_work and (before is None or self._done() == before))
         if (
             not finished
@@ -262,7 +262,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             waits = self._awaits_work = visited < branch.patience
         if self._awaits_work or not self.drain():
             return False
-        self._awaits_others = waits and not self._are_at_rest(branch.number)
+        self._awaits_others = waits and not self._are_at_rest(branch)
         return not self._awaits_others
 
     def _patience(self) -> int:
@@ -272,17 +272,13 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         in_bulk = self.graph.sequence - self._heard if self._hears_bulk else 0
         return max(_PATIENCE_OF_SEVERAL, _PATIENCE * in_bulk)
 
-    def _are_at_rest(self, fork: int) -> bool:
-        """Say that nothing is left to do here before a fork, and return whether that holds of all, as far as they have said it.
-
-        Nothing but work that is done twice depends on it.
-        """
+    def _are_at_rest(self, branch: BranchProcessor) -> bool:
+        """Say that nothing is left to do here before a fork, with what is sent, and return whether all have said so and it is certain."""
         outgoing = self._take_outgoing()  # so that all that was sent before is said to be
-        own = self._rest(fork)
+        own = self._rest(branch.number)
         has_said = self._rests.get(self.worker) == own
         self._rests[self.worker] = own
-        rests = self._rests_before(fork)
-        are_at_rest = len(rests) == self.workers and all_came(rests)
+        are_at_rest = branch.is_needless(self._rests)
         self._advance_waves(moves_on=True)  # which leaves nothing to do, where nothing waits for one
         self._send(outgoing, None if has_said or are_at_rest else own)  # else the marker that follows says it
         return are_at_rest
@@ -298,12 +294,8 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
     def _rest(self, fork: int) -> Rest:
         return Rest(fork, tuple(self.sent_to), tuple(self.received_from))
 
-    def _rests_before(self, fork: int) -> list[Rest]:
-        """What those have said, in their order, who have said that nothing is left to do before a fork."""
-        return [rest for _, rest in sorted(self._rests.items()) if rest.fork == fork]
-
-    def _take(self, bundle: Bundle, iteration: int) -> None:
-        """Hear what a worker says of itself, also with a marker, and have the bundle taken in as the cut says."""
+    def _hear_and_take(self, bundle: Bundle, iteration: int) -> None:
+        """Hear what a worker says of itself, also with a marker or behind one, and have the bundle taken in as the cut says."""
         if bundle.rest is not None:
             self._rests[bundle.sender] = bundle.rest
         self._forks.take(bundle, iteration)
@@ -314,7 +306,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         rest = self._rest_at(branch.number)
         if rest is not None:
             branch.rest = self._rests[self.worker] = rest
-            branch.take_rests(self._rests_before(branch.number))
+            branch.take_rests(self._rests)
 
     def _keep_arrived(self, branch: ForkedPart[Bundle]) -> None:
         """See `CompiledMain`; subscriptions that are not answered yet were delivered, too."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import replace
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,17 @@ FUEL = 1 << 15  # edges visited in one call of a kernel: about a millisecond
 # Edges, between two exchanges with other workers: fewer cost more to exchange than they save.
 _LEAST_TURN = 1 << 13
 _TOO_MANY = 8  # one in so many commits corrects another: who goes ahead works in vain
+
+
+class _Outgoing(NamedTuple):
+    """What is sent to a worker: with the least wave of its invalidations, 0 without, and at which iteration; None: at any."""
+
+    messages: Messages
+    wave: int
+    iteration: int | None
+
+
+_NOTHING = _Outgoing(NO_MESSAGES, 0, None)
 
 
 class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
@@ -232,15 +244,15 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         self._send(self._take_outgoing())
 
     def _flush_and_settle(self, *, moves_on: bool, is_last: bool = False) -> bool:
-        """Flush, behind `_advance_waves`, and return whether there is more to do because a wave has ended."""
+        """Flush, with what `_advance_waves` changes, and return what it does: whether there is more to do because a wave has ended."""
         outgoing = self._take_outgoing()
         has_ended = self._advance_waves(moves_on=moves_on, is_last=is_last)
         if outgoing or not has_ended:  # else what changed is told with what is found now
             self._send(outgoing)
         return has_ended
 
-    def _take_outgoing(self) -> dict[int, tuple[Messages, int, int]]:
-        """What there is for each worker: messages, the least wave among them, and when they are sent; counted as sent, which is to follow."""
+    def _take_outgoing(self) -> dict[int, _Outgoing]:
+        """What there is for each worker. It counts as sent, so `_send` has to follow."""
         columns = self.state.columns
         now = self.operator.timestamp
         outgoing = {}
@@ -254,7 +266,7 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
                     assert self.waves is not None
                     self.waves.add(wave, 1)
                 # What is no work of its own has the floor that it was made at, and the token may have moved on since.
-                outgoing[target] = messages, wave, max(now, int(columns.out_least[target]) - 1)
+                outgoing[target] = _Outgoing(messages, wave, max(now, int(columns.out_least[target]) - 1))
                 self.bundles_sent += 1
                 self.sent_to[target] += 1
                 columns.out_length[target] = 0
@@ -262,15 +274,15 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         self.state.counters[names.SENT_LEAST] = NEVER
         return outgoing
 
-    def _send(self, outgoing: dict[int, tuple[Messages, int, int]], rest: Rest | None = None) -> None:
+    def _send(self, outgoing: dict[int, _Outgoing], rest: Rest | None = None) -> None:
         """Send what was taken, with what changed in the counts of waves, and to everybody where there is something of these to say."""
         changes = () if self.waves is None else self.waves.unsent()
         for target in range(self.workers):
             if target == self.worker or not (target in outgoing or changes or rest):
                 continue
-            messages, wave, iteration = outgoing.get(target, (NO_MESSAGES, 0, None))
-            bundle = Bundle(self.worker, messages, wave, wave_changes=changes, rest=rest)
-            self.operator.send(target, bundle, iteration)
+            own = outgoing.get(target, _NOTHING)
+            bundle = Bundle(self.worker, own.messages, own.wave, wave_changes=changes, rest=rest)
+            self.operator.send(target, bundle, own.iteration)
 
     # Waves
 
