@@ -137,5 +137,6 @@ class LoopColumns(NamedTuple):
     out_number: Int64s  # int64[workers * OUTBOX]
     out_length: Int64s  # int64[workers]
     out_least: Int64s  # int64[workers], least iteration at which what is in the outbox causes work
+    out_wave: Int64s  # int64[workers], least wave of the invalidations in the outbox
     counters: Int64s  # int64[LOOP_COUNTERS]
     best: Values  # values[3], of the gather that the cursor is in: best feasible candidate, support by the parent, own initial value

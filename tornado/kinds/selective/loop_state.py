@@ -138,6 +138,7 @@ class LoopState:
             out_number=reserve(workers * OUTBOX, np.int64),
             out_length=np.zeros(workers, np.int64),
             out_least=np.full(workers, NEVER, np.int64),
+            out_wave=np.full(workers, NEVER, np.int64),
             counters=np.zeros(LOOP_COUNTERS, np.int64),
             best=np.zeros(3 * per_value, value_type),
         )
@@ -170,6 +171,7 @@ class LoopState:
         self.columns.history_iteration[:] = -1
         self.columns.out_length[:] = 0
         self.columns.out_least[:] = NEVER
+        self.columns.out_wave[:] = NEVER
         self._reset_counters(int(counters[names.WORKER]), int(counters[names.WORKERS]), delay_bound)
 
     def _reset_counters(self, worker: int, workers: int, delay_bound: DelayBound) -> None:
@@ -231,7 +233,7 @@ class LoopState:
     @property
     def is_free(self) -> bool:
         """Whether vertices go by their values alone, so that nobody needs to know how far the others are."""
-        return not (self.counters[names.ASKS] or self.counters[names.ALWAYS_PREPARES])
+        return self.delay_bound == AUTO_DELAY_BOUND and not self.always_prepares
 
     def always_prepare(self) -> None:
         """Set `always_prepares`, here and in branches that are forked later."""

@@ -18,7 +18,7 @@ from ..compiled_functions import compiled_arguments
 from ..compiled_part import Arrived, CompiledPart
 from . import loop_columns as names
 from .bundle import NO_MESSAGES, Bundle, Messages, Rest
-from .loop_columns import INVALIDATE, NEVER, UPDATE
+from .loop_columns import NEVER, UPDATE
 from .loop_state import LoopState
 from .waves import WaveProgress
 
@@ -259,18 +259,19 @@ class SelectiveProcessor(CompiledPart[Bundle, LoopState]):
         for target in range(self.workers):
             length = int(columns.out_length[target])
             if length:
-                messages = self.state.outbox(target)
-                invalidations = messages.numbers[messages.kinds == INVALIDATE]
-                wave = int(invalidations.min()) if invalidations.size else 0
-                if wave:
+                wave = int(columns.out_wave[target])
+                if wave == NEVER:
+                    wave = 0
+                else:
                     assert self.waves is not None
                     self.waves.add(wave, 1)
                 # What is no work of its own has the floor that it was made at, and the token may have moved on since.
-                outgoing[target] = _Outgoing(messages, wave, max(now, int(columns.out_least[target]) - 1))
+                iteration = max(now, int(columns.out_least[target]) - 1)
+                outgoing[target] = _Outgoing(self.state.outbox(target), wave, iteration)
                 self.bundles_sent += 1
                 self.sent_to[target] += 1
                 columns.out_length[target] = 0
-                columns.out_least[target] = NEVER
+                columns.out_least[target] = columns.out_wave[target] = NEVER
         self.state.counters[names.SENT_LEAST] = NEVER
         return outgoing
 

@@ -11,6 +11,7 @@ from .loop_columns import (
     DIRTY,
     FLOOR,
     HISTORY,
+    INVALIDATE,
     NEVER,
     OUTBOX,
     PENDING_BASE,
@@ -158,6 +159,8 @@ def send(loop, worker, kind, identifier, value, number):
     put_value(loop.out_value, place, value)
     loop.out_number[place] = number
     loop.out_length[worker] = length + 1
+    if kind == INVALIDATE:
+        loop.out_wave[worker] = min(loop.out_wave[worker], number)
     due = number + 1 if kind == UPDATE else loop.counters[FLOOR] + 2
     loop.out_least[worker] = min(loop.out_least[worker], due)
     loop.counters[SENT_LEAST] = min(loop.counters[SENT_LEAST], due)
