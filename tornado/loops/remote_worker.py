@@ -161,10 +161,10 @@ class RemoteWorker:
             case "history":
                 return part.history().ravel()
             case "traffic":
+                (adoptions,) = arguments
                 traffic = cast(Traffic, self._worker_host.traffic(number))
-                return tuple(
-                    traffic._replace(is_idle=traffic.is_idle and [self._adoptions[number]] == arguments)
-                )
+                is_idle = traffic.is_idle and self._adoptions[number] == adoptions
+                return tuple(traffic._replace(is_idle=is_idle))
             case "lookup" | "seconds" | "count" | "best" | "arrays" | "found":
                 return getattr(part.held_values(), method)(*arguments)
             case "steps_back" | "all_steps":

@@ -311,11 +311,9 @@ class StreamPart:
                 if not command.is_ready():
                     return True
                 command.record()
-                self._commands.popleft()
-                if self._commands:  # what it finds is reported before more is done
-                    return True
-                break
             self._commands.popleft()
+            if isinstance(command, _Record) and self._commands:
+                return True  # what it finds is reported before more is done
         if self.is_filling:
             self._note_gap()
         if self.graph.is_compacting and not self.is_filling:  # lists would be built for that again and again
