@@ -33,6 +33,7 @@ from .waiting import WaitedFor
 from .wire import Wire, WireType, WrongFence
 
 DRIVER_SILENT_S = 10.0
+_COMMANDS_AT_ONCE = 64  # before it is looked whether somebody asks
 _COUNT_S = 1.0
 _LOOK_S = 0.5
 _WAIT_S = 0.5
@@ -242,8 +243,8 @@ class Member:
         return WorkerUse(busy_s_of(worker), self._waited.seconds, self.fabric.sent_bytes)
 
     def _obey(self) -> None:
-        """Take in all commands that are there."""
-        while True:
+        """Take in commands that are there: not all, as the driver may send more as fast as this takes them, and asks besides."""
+        for _ in range(_COMMANDS_AT_ONCE):
             try:
                 frames = receive(self._commands, zmq.NOBLOCK)
             except zmq.Again:

@@ -201,7 +201,7 @@ class LoopHost(Protocol):
         ...
 
     def traffic(self, number: int) -> Traffic | None:
-        """Of a loop's part on this worker, when it is installed; not idle where the worker has been told what it has not done yet."""
+        """Of a loop's part on this worker, when it is installed; not idle where it has been told to take over what it has not yet."""
         ...
 
     def holders(self, number: int) -> list[Holder]:

@@ -53,6 +53,7 @@ from .point_pages import PointPages
 from .stream_part import StreamPart
 from .surroundings import Surroundings, surroundings_in
 
+_COMMANDS_AT_ONCE = 16  # in a step
 _GAP_S = 0.05  # for which nothing comes between two parts of what fills a graph
 
 
@@ -117,13 +118,15 @@ class WorkerHost:
 
     def traffic(self, number: int) -> Traffic | None:
         """See `LoopHost`; from any thread."""
-        # Asked first, so that what is done of it meanwhile shows in the part. Nobody is woken by what is given back.
-        awaits_its_turn = any(not isinstance(command, Release) for command in self._commands.copy())
+        # Looked for first, so that what is taken over meanwhile shows in the part.
+        takes_over = any(
+            isinstance(command, Adopt) and command.loop == number for command in self._commands.copy()
+        )
         part = self._loops.get(number)
         if part is None:
             return None
         traffic = part.traffic()
-        return traffic._replace(is_idle=traffic.is_idle and not awaits_its_turn)
+        return traffic._replace(is_idle=traffic.is_idle and not takes_over)
 
     def holders(self, number: int) -> list[Holder]:
         """See `LoopHost`; from any thread, also while the worker's own is at work or hangs."""
@@ -139,13 +142,13 @@ class WorkerHost:
 
     def step(self) -> bool:
         """Take commands, then step the dataflows."""
-        did = bool(self._commands)
-        while self._commands:
+        commands = min(len(self._commands), _COMMANDS_AT_ONCE)  # others may give it more as fast as it obeys
+        for _ in range(commands):
             try:
                 self._obey(self._commands[0])
             finally:
                 self._commands.popleft()  # then, so that `traffic` says until it is done that there is something to do
-        did = self._worker.step() or did
+        did = self._worker.step() or commands > 0
         for stream in self._counting():
             stream.count_step()
         if self._branches:
