@@ -59,6 +59,35 @@ def test_the_map_grows_while_other_threads_read(tmp_path):
         )
 
 
+@pytest.mark.timeout(60)
+def test_a_change_that_fails_ends_while_others_read_one_after_the_other(tmp_path):
+    with LmdbStore(tmp_path) as store:
+        store.write("sssp", 0, {b"%03d" % place: b"0" for place in range(300)})
+        done = threading.Event()
+
+        def read():
+            while not done.is_set():
+                assert sum(1 for _ in store.scan("sssp", 0)) == 300
+
+        def fail(transaction):
+            transaction.put(lmdb.Table.FACTS, b"fact", b"1")
+            raise KeyError("fact")
+
+        readers = [threading.Thread(target=read, daemon=True) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        try:
+            for _ in range(30):
+                with pytest.raises(KeyError):
+                    store._folder.change(fail, "fail")
+        finally:
+            done.set()
+            for reader in readers:
+                reader.join(60)
+        with store._folder.reading("look") as transaction:
+            assert transaction.get(lmdb.Table.FACTS, b"fact") is None
+
+
 def test_a_map_that_is_full_in_mid_write_grows_and_the_write_happens_once(tmp_path, monkeypatch):
     monkeypatch.setattr("tornado.storage.lmdb_store._OVERHEAD_SIZE_BYTES", -(10**9))
     with LmdbStore(tmp_path, initial_map_size_bytes=1 << 16) as store:
@@ -217,7 +246,7 @@ def test_a_file_whose_pages_are_written_anew_beside_a_log_does_not_grow(tmp_path
             store.delete_before("roads/log", cut)
             log(30)
             sizes.append(store._folder.used_size_bytes())
-        assert sizes[-1] <= 1.08 * sizes[2]  # there are two bases and the log between them from then on
+        assert sizes[-1] <= 1.06 * sizes[2]  # there are two bases and the log between them from then on
 
 
 def test_whoever_is_told_that_it_is_written_has_it_on_the_disk(tmp_path):

@@ -39,7 +39,7 @@ _MOST_RECORDS = 1 << 16  # of a stretch; what a stream has room for at once
 _LONG_LOG_RECORDS = 1 << 24  # some seconds to go through again, without a base
 _LONG_LOG_GROUPS = 1 << 16  # likewise
 # Of what a base of now would take: with the next base beside it the store stays below 2.5 times that.
-_SHARE_OF_BASE = 0.25
+_SHARE_OF_BASE = 0.28
 _SHORT_LOG_BYTES = 1 << 22  # however small the base is
 _EDGE_BYTES = 12  # in a base, at least
 _SIZE = 5  # where in an entry it stands

@@ -8,8 +8,9 @@ The key is escaped (``00`` → ``00 ff``) because no key may look like a shorter
 terminator is at most ``7f``, as versions have 63 bits, hence never ``ff``. Escaping byte by byte keeps order and prefixes.
 
 Pages are cut into chunks because one large value needs as many *neighbouring* free pages in LMDB, which an old file does not
-have: it would grow although it is half empty. Groups of a log come and go beside the pages of a base, and leave holes of their size:
-the smaller chunks are, the more of these they find room in. How long they are may differ from one version to the next.
+have: it would grow although it is half empty. Groups of a log come and go beside the pages of a base, and the few pages that each of them
+has LMDB write anew in its tables lie between them, and are free soon after: holes of five or so, which the chunks find room in.
+How long they are may differ from one version to the next.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from typing import NamedTuple
 
 from .versioned_store import MAX_VERSION
 
-# 32 pages of 4 KiB, less the page header that LMDB puts before a large value.
-CHUNK_SIZE_BYTES = (1 << 17) - 16
+# 4 pages of 4 KiB, less the page header that LMDB puts before a large value.
+CHUNK_SIZE_BYTES = (1 << 14) - 16
 
 _LOOP = struct.Struct(">I")
 _VERSION = struct.Struct(">Q")

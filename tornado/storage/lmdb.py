@@ -179,8 +179,7 @@ class LmdbFolder:
                 self._grow_map(size_bytes, doing)
             while True:
                 try:
-                    with self._gate.shared(), self._open_to_write().begin(write=True, buffers=True) as inner:
-                        return step(Transaction(inner, self._tables))
+                    return self._transact(step)
                 except lmdb.MapFullError:
                     self._grow_map(0, doing)
                 except lmdb.PanicError as error:
@@ -190,6 +189,21 @@ class LmdbFolder:
                     raise _translated(error, doing, self.path) from error
                 except lmdb.Error as error:
                     raise _translated(error, doing, self.path) from error
+
+    def _transact(self, step: Callable[[Transaction], _T]) -> _T:
+        with self._gate.shared():
+            inner = self._open_to_write().begin(write=True, buffers=True)
+            try:
+                done = step(Transaction(inner, self._tables))
+            except BaseException as error:  # noqa: BLE001  whatever it is, it is raised below
+                failure = error
+            else:
+                inner.commit()
+                return done
+        # lmdb aborts when it finds nobody else at work in the environment: never, where two threads read one after the other.
+        with self._gate.alone():
+            inner.abort()
+        raise failure
 
     def used_size_bytes(self) -> int:
         """Return how much of the file was ever used; pages that were freed are used again, the file never shrinks."""

@@ -35,7 +35,9 @@ _OLDER_FORMAT = (
 )
 _NEXT_LOOP_KEY = b"next loop"
 _UNFINISHED_KEY = b"unfinished"  # the line and the version of which chunks may have been written
-_ONE_TRANSACTION_SIZE_BYTES = 8 << 20  # some ten milliseconds, in which nobody else writes
+_ONE_TRANSACTION_SIZE_BYTES = (
+    2 << 20
+)  # some milliseconds, in which nobody else writes, and whoever logs waits
 # What an entry takes beside its page, at most: two keys, and the rest of a started page.
 _OVERHEAD_SIZE_BYTES = 2048
 
