@@ -24,7 +24,9 @@ def view_at(version):
 
 
 def main(folder):
-    lmdb_store._ONE_TRANSACTION_SIZE_BYTES = 1 << 20  # so that most versions are written in parts
+    lmdb_store._ONE_TRANSACTION_SIZE_BYTES = lmdb_store._PORTION_SIZE_BYTES = (
+        1 << 20
+    )  # so that most versions are written in parts
     with LmdbStore(Path(folder), initial_map_size_bytes=1 << 20) as store:
         version = max(store.versions("sssp"), default=0)
         while True:

@@ -1,9 +1,13 @@
 """What LMDB adds to the contract: growing, damage, and errors that leave as ours."""
 
 import errno
+import gc
 import inspect
 import os
 import threading
+import weakref
+from contextlib import suppress
+from functools import partial
 
 import lmdb as foreign
 import numpy as np
@@ -88,6 +92,39 @@ def test_a_change_that_fails_ends_while_others_read_one_after_the_other(tmp_path
             assert transaction.get(lmdb.Table.FACTS, b"fact") is None
 
 
+def test_nothing_is_kept_of_a_change_that_failed(tmp_path):
+    def fail(transaction, pages):
+        raise KeyError("fact")
+
+    with LmdbStore(tmp_path) as store:
+        pages = np.zeros(1)
+        kept = weakref.ref(pages)
+        gc.disable()
+        try:
+            with suppress(KeyError):
+                store._folder.change(partial(fail, pages=pages), "fail")
+            del pages
+            assert kept() is None
+        finally:
+            gc.enable()
+
+
+def test_whoever_is_interrupted_before_a_change_is_undone_leaves_it_undone(tmp_path, monkeypatch):
+    def fail(transaction):
+        raise KeyError("fact")
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with LmdbStore(tmp_path) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(store._folder._gate, "alone", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                store._folder.change(fail, "fail")
+        store.write("sssp", 0, {b"page": b"0"})
+        assert store.versions("sssp") == [0]
+
+
 def test_a_map_that_is_full_in_mid_write_grows_and_the_write_happens_once(tmp_path, monkeypatch):
     monkeypatch.setattr("tornado.storage.lmdb_store._OVERHEAD_SIZE_BYTES", -(10**9))
     with LmdbStore(tmp_path, initial_map_size_bytes=1 << 16) as store:
@@ -135,6 +172,26 @@ def test_others_write_while_a_large_version_is_written_and_see_it_whole_or_not(t
         for version in (1, 2):
             assert dict(store.scan("roads", version)) == pages_of(version)
         assert chunks_without_entry(store) == []
+
+
+def test_a_group_of_some_megabytes_does_not_wait_for_a_large_version(tmp_path, monkeypatch):
+    with LmdbStore(tmp_path) as store:
+        logged = []
+        portions = lmdb_store._portions
+
+        def beside(chunks):
+            for number, some in enumerate(portions(chunks)):
+                group = threading.Thread(
+                    target=store.write, args=("roads/log", number, {b"group": bytes(7 << 20)}), daemon=True
+                )
+                group.start()
+                group.join(10)
+                logged.append(not group.is_alive())
+                yield some
+
+        monkeypatch.setattr(lmdb_store, "_portions", beside)
+        store.write("roads", 1, {b"page %d" % place: bytes(1 << 20) for place in range(12)})
+        assert logged == [True] * 6
 
 
 def fail_in_the_middle(monkeypatch, store, version, *, is_cleared):

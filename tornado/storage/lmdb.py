@@ -200,10 +200,20 @@ class LmdbFolder:
             else:
                 inner.commit()
                 return done
-        # lmdb aborts when it finds nobody else at work in the environment: never, where two threads read one after the other.
-        with self._gate.alone():
-            inner.abort()
-        raise failure
+        try:
+            self._undo(inner)
+            raise failure
+        finally:
+            del failure  # with this frame in its traceback it would keep what was to be written
+
+    def _undo(self, inner: lmdb.Transaction[memoryview]) -> None:
+        try:
+            # lmdb does it when it finds nobody else at work in the environment: never, where two threads read one after the other.
+            with self._gate.alone():
+                inner.abort()
+        except KeyboardInterrupt:
+            inner.abort()  # if it is not yet: who writes next would wait for it
+            raise
 
     def used_size_bytes(self) -> int:
         """Return how much of the file was ever used; pages that were freed are used again, the file never shrinks."""

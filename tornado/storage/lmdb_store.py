@@ -35,9 +35,8 @@ _OLDER_FORMAT = (
 )
 _NEXT_LOOP_KEY = b"next loop"
 _UNFINISHED_KEY = b"unfinished"  # the line and the version of which chunks may have been written
-_ONE_TRANSACTION_SIZE_BYTES = (
-    2 << 20
-)  # some milliseconds, in which nobody else writes, and whoever logs waits
+_ONE_TRANSACTION_SIZE_BYTES = 8 << 20  # of a version that is written at once, and waits for no larger one
+_PORTION_SIZE_BYTES = 2 << 20  # of a larger one: some milliseconds, in which nobody else writes
 # What an entry takes beside its page, at most: two keys, and the rest of a started page.
 _OVERHEAD_SIZE_BYTES = 2048
 
@@ -388,7 +387,7 @@ def _portions(chunks: Iterable[tuple[bytes, memoryview]]) -> Iterator[list[tuple
     some: list[tuple[bytes, memoryview]] = []
     size_bytes = 0
     for key, chunk in chunks:
-        if size_bytes + chunk.nbytes > _ONE_TRANSACTION_SIZE_BYTES:
+        if size_bytes + chunk.nbytes > _PORTION_SIZE_BYTES:
             yield some
             some, size_bytes = [], 0
         some.append((key, chunk))
