@@ -265,17 +265,19 @@ def test_a_move_that_begins_when_a_recovery_is_about_to_end_is_not_taken_for_it(
         streamed.admit(1000)
         done, restore = [], master.engine.on_restart
         mover = threading.Thread(target=lambda: done.append(master.rescale("streamed", 3)))
+        has_begun = threading.Event()
 
         def restore_and_have_it_moved():
             restore()
-            if not mover.ident:
+            if not has_begun.is_set():
                 losses = master.engine.losses
                 mover.start()
+                has_begun.set()
                 eventually(lambda: master.engine.losses > losses)
 
         master.engine.on_restart = restore_and_have_it_moved
         lose(master)
-        eventually(lambda: mover.ident)
+        assert has_begun.wait(WAIT_S)
         mover.join(WAIT_S)
         assert done[0].workers == 3
         assert (master.workers, master.engine.workers) == (3, 3)
