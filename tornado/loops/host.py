@@ -147,7 +147,7 @@ class WorkerHost:
             try:
                 self._obey(self._commands[0])
             finally:
-                self._commands.popleft()  # then, so that `traffic` says until it is done that there is something to do
+                self._commands.popleft()  # then, so that `traffic` sees what is to be taken over until it is
         did = self._worker.step() or commands > 0
         for stream in self._counting():
             stream.count_step()
