@@ -12,6 +12,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -34,8 +36,10 @@ class Interruption:
     """
 
     def __init__(self) -> None:
-        self._requested = threading.Event()
+        self._is_requested = False
         self._requested_s = 0.0
+        # No event: its lock may be held by `wait`, amid which the handler is called, in the same thread.
+        self._wish: SimpleQueue[None] = SimpleQueue()
         self._previous: dict[signal.Signals, Any] = {}
         self._watchdog: threading.Timer | None = None
 
@@ -57,15 +61,18 @@ class Interruption:
 
     def requested(self) -> bool:
         """Return whether a first signal has come."""
-        return self._requested.is_set()
+        return self._is_requested
 
     def wait(self, timeout_s: float) -> bool:
         """Sleep for at most `timeout_s`; return whether a signal has come."""
-        return self._requested.wait(timeout_s)
+        if not self._is_requested:
+            with suppress(Empty):
+                self._wish.get(timeout=timeout_s)
+        return self._is_requested
 
     def check(self) -> None:
         """Raise KeyboardInterrupt when a signal has come, so that `with` blocks are left in order."""
-        if self._requested.is_set():
+        if self._is_requested:
             raise KeyboardInterrupt
 
     def on_hangup(self, reload: Callable[[], None]) -> None:
@@ -75,12 +82,13 @@ class Interruption:
         )
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        if self._requested.is_set():
+        if self._is_requested:
             if time.monotonic() - self._requested_s > _SAME_WISH_S:
                 _end_at_once()
             return
         self._requested_s = time.monotonic()
-        self._requested.set()
+        self._is_requested = True
+        self._wish.put(None)
         self._watchdog = threading.Timer(GRACE_S, _end_at_once)
         self._watchdog.daemon = True
         self._watchdog.start()
