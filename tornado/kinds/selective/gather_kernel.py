@@ -36,7 +36,9 @@ from .stand_in import WORST, better, initial, offer
 from .value_kernel import put_row_value, put_value, row_value_at, value_at
 from .vertex_kernel import enqueue, feasible_below, mark_clean, mark_dirty, recheck, set_cursor, touch
 
-_GATHERS_AHEAD = 4  # vertices, and offers of each, that memory is asked for before their turn
+# Gathers, and spreads, before their turn: each step of what they read needs what the one before it brought.
+_ROWS_AHEAD, _LISTS_AHEAD, _OFFERS_AHEAD, _WEIGHTS_AHEAD = 8, 6, 4, 2
+_ENTRIES_AHEAD = 4  # of each list
 
 
 @nb.njit(cache=True)
@@ -221,22 +223,37 @@ def gather_at_once(graph, session, loop, row):
 @nb.njit(cache=True)
 def fetch_rechecks(graph, loop, place):
     """Have memory fetched for the gathers after that of a place of their stack, each step of what they read some gathers ahead."""
-    if place < _GATHERS_AHEAD:
+    if place < _ROWS_AHEAD:
         return
-    row = np.int64(loop.recheck_row[place - _GATHERS_AHEAD])
+    row = np.int64(loop.recheck_row[place - _ROWS_AHEAD])
     prefetch(graph.in_start, row)
     prefetch(loop.flags, row)
-    first = graph.in_start[np.int64(loop.recheck_row[place - 3])]
-    prefetch(graph.in_producer, first)
-    prefetch(graph.in_position, first)
-    row = np.int64(loop.recheck_row[place - 2])
+    row = np.int64(loop.recheck_row[place - _LISTS_AHEAD])
+    prefetch(graph.in_producer, graph.in_start[row])
+    prefetch(graph.in_position, graph.in_start[row])
+    prefetch(loop.least, row)  # of pairs one that is not far, which does no harm
+    prefetch(loop.wave, row)
+    row = np.int64(loop.recheck_row[place - _OFFERS_AHEAD])
     first = graph.in_start[row]
-    for back_slot in range(first, first + min(np.int64(graph.in_length[row]), _GATHERS_AHEAD)):
+    for back_slot in range(first, first + min(np.int64(graph.in_length[row]), _ENTRIES_AHEAD)):
         producer = np.int64(graph.in_producer[back_slot])
         prefetch(graph.out_start, producer)
         prefetch(loop.flags, producer)
-    row = np.int64(loop.recheck_row[place - 1])
+    row = np.int64(loop.recheck_row[place - _WEIGHTS_AHEAD])
     first = graph.in_start[row]
-    for back_slot in range(first, first + min(np.int64(graph.in_length[row]), _GATHERS_AHEAD)):
+    for back_slot in range(first, first + min(np.int64(graph.in_length[row]), _ENTRIES_AHEAD)):
         slot = graph.out_start[np.int64(graph.in_producer[back_slot])] + graph.in_position[back_slot]
         prefetch(graph.edge_weight, slot)
+
+
+@nb.njit(cache=True)
+def fetch_spreads(graph, loop, place):
+    """Likewise for the spreads after that of a place of their stack."""
+    if place < _LISTS_AHEAD:
+        return
+    prefetch(graph.out_start, np.int64(loop.spread_row[place - _LISTS_AHEAD]))
+    prefetch(graph.edge_consumer, graph.out_start[np.int64(loop.spread_row[place - _OFFERS_AHEAD])])
+    row = np.int64(loop.spread_row[place - _WEIGHTS_AHEAD])
+    first = graph.out_start[row]
+    for slot in range(first, first + min(np.int64(graph.out_length[row]), _ENTRIES_AHEAD)):
+        prefetch(loop.flags, np.int64(graph.edge_consumer[slot]))

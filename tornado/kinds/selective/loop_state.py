@@ -32,9 +32,9 @@ from .loop_columns import (
 from .value_layout import record_of
 
 _MOST_QUEUED = 1 << 30
-# A copy that so many rows are missing in is made anew: one row after the other is faster than here and there.
+# A copy that more rows than these are missing in is made anew: one row after the other is somewhat faster than here and there.
 _WORTH_FROM = 1 << 10
-_WORTH_SHARE = 8  # in any case one in so many may be missing
+_WORTH_SHARE = 2  # in any case one in so many may be missing
 
 
 class Missing(NamedTuple):

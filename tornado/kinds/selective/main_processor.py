@@ -116,7 +116,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         is_filling = self._is_filling()
         if not is_filling:
             self.stream.end_filling()
-        goes_on, fuel = not (is_filling or self._hears_bulk), FUEL // 4 if self.branches else FUEL
+        goes_on, fuel = not (is_filling or self._hears_bulk), self._fuel()
         finished = not goes_on or self._advance(fuel)
         while True:
             if finished and self._awaits_work and self._has_nothing_left():
@@ -140,6 +140,12 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             or (more and not waits and (self.workers == 1 or not self.stream.is_behind()))
         ):
             self.operator.activate()
+
+    def _fuel(self) -> int:
+        """For how many edges a step may go on: longer for a fork that waits for it alone, shorter beside branches."""
+        if self.branches:
+            return FUEL // 4
+        return 4 * FUEL if self._awaits_work else FUEL
 
     @property
     def _hears_bulk(self) -> bool:

@@ -25,6 +25,7 @@ from ..directions_kernel import consumers_here, hears_back
 from .gather_kernel import (
     begin_gather,
     fetch_rechecks,
+    fetch_spreads,
     finish_gather,
     gather_at_once,
     producers_here,
@@ -447,18 +448,11 @@ def drain(graph, session, loop, parameters, fuel):
     fuel = run_cursor(graph, session, loop, fuel)
     # Then every edge counts, and a list that the fuel is enough for needs no cursor.
     latest = loop.counters[VERSION] >= graph.counters[SEQUENCE]
+    # All gathers that wait, then all spreads that these have led to: so it is known which come next, and memory is fetched for them.
+    gathers = True
     while fuel > 0:
-        if loop.counters[SPREADS] > 0:
-            loop.counters[SPREADS] -= 1
-            place = loop.counters[SPREADS]
-            row = np.int64(loop.spread_row[place])
-            if latest and consumers_here(graph, loop, row) < fuel:
-                length = spread_at_once(graph, loop, row, loop.spread_wave[place])
-                loop.counters[EDGES_VISITED] += length
-                fuel -= length
-            else:
-                set_cursor(loop, SCAN_SPREAD, row, loop.spread_wave[place])
-        elif loop.counters[RECHECKS] > 0:
+        gathers = loop.counters[RECHECKS] > 0 and (gathers or loop.counters[SPREADS] == 0)
+        if gathers:
             loop.counters[RECHECKS] -= 1
             place = loop.counters[RECHECKS]
             row = np.int64(loop.recheck_row[place])
@@ -468,6 +462,17 @@ def drain(graph, session, loop, parameters, fuel):
                 length = gather_at_once(graph, session, loop, row)
                 loop.counters[EDGES_VISITED] += length
                 fuel -= length
+        elif loop.counters[SPREADS] > 0:
+            loop.counters[SPREADS] -= 1
+            place = loop.counters[SPREADS]
+            row = np.int64(loop.spread_row[place])
+            fetch_spreads(graph, loop, place)
+            if latest and consumers_here(graph, loop, row) < fuel:
+                length = spread_at_once(graph, loop, row, loop.spread_wave[place])
+                loop.counters[EDGES_VISITED] += length
+                fuel -= length
+            else:
+                set_cursor(loop, SCAN_SPREAD, row, loop.spread_wave[place])
         elif loop.counters[MARKS] > 0 and loop.counters[SOLO]:
             settle(loop, loop.counters[NEXT_WAVE])
             loop.counters[WAVES] += 1
