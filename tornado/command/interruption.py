@@ -67,7 +67,7 @@ class Interruption:
         """Sleep for at most `timeout_s`; return whether a signal has come."""
         if not self._is_requested:
             with suppress(Empty):
-                self._wish.get(timeout=timeout_s)
+                self._wish.get(timeout=max(0.0, timeout_s))
         return self._is_requested
 
     def check(self) -> None:
@@ -82,16 +82,17 @@ class Interruption:
         )
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        now_s = time.monotonic()
         if self._is_requested:
-            if time.monotonic() - self._requested_s > _SAME_WISH_S:
+            if now_s - self._requested_s > _SAME_WISH_S:
                 _end_at_once()
             return
-        self._requested_s = time.monotonic()
-        self._is_requested = True
+        self._requested_s, self._is_requested = now_s, True  # no call is between: another signal is handled amid one
         self._wish.put(None)
         self._watchdog = threading.Timer(GRACE_S, _end_at_once)
         self._watchdog.daemon = True
         self._watchdog.start()
+        self._requested_s = time.monotonic()  # of two signals that are there at once the second is heard only now
 
 
 def _end_at_once() -> None:

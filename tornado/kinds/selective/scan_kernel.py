@@ -478,7 +478,7 @@ def drain(graph, session, loop, parameters, fuel):
             loop.counters[WAVES] += 1
         else:
             break
-        fuel = run_cursor(graph, session, loop, fuel - _STEP_COST if fuel > _STEP_COST else np.int64(1))
-        if outbox_is_full(loop):
+        fuel = run_cursor(graph, session, loop, fuel - _STEP_COST)
+        if fuel <= 0 or outbox_is_full(loop):
             return np.int64(0)
     return fuel
