@@ -40,6 +40,20 @@ _SIGNALS_AMID_THE_WAIT = """
                 break
 """
 
+_A_SIGNAL_AMID_THE_HANDLER = """
+    import signal, sys
+    def look(frame, event, _):
+        if event == "c_return" and frame.f_code.co_name == "_handle":
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+    with Interruption() as one:
+        sys.setprofile(look)
+        signal.raise_signal(signal.SIGTERM)
+        assert one.requested() and sys.getprofile() is None
+    time.sleep(1)
+    print("in order")
+"""
+
 
 @pytest.fixture
 def start(environment):
@@ -76,6 +90,12 @@ def test_a_signal_amid_any_call_of_the_wait_is_heard(start):
     assert heard[-1] == "False"  # there are no more calls than those
     assert len(heard) > 3
     assert set(heard[:-1]) == {"True"}
+
+
+def test_a_signal_amid_the_handling_of_another_leaves_nothing_that_ends_the_command_later(start):
+    process = start(_A_SIGNAL_AMID_THE_HANDLER, grace_s=0.3)
+    out, _ = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "in order\n")
 
 
 def test_the_second_signal_ends_at_once(start):
