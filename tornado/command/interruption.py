@@ -87,12 +87,17 @@ class Interruption:
             if now_s - self._requested_s > _SAME_WISH_S:
                 _end_at_once()
             return
-        self._requested_s, self._is_requested = now_s, True  # no call is between: another signal is handled amid one
+        self._requested_s, self._is_requested = (
+            now_s,
+            True,
+        )  # no call is between: another signal is handled amid one
         self._wish.put(None)
         self._watchdog = threading.Timer(GRACE_S, _end_at_once)
         self._watchdog.daemon = True
         self._watchdog.start()
-        self._requested_s = time.monotonic()  # of two signals that are there at once the second is heard only now
+        self._requested_s = (
+            time.monotonic()
+        )  # of two signals that are there at once the second is heard only now
 
 
 def _end_at_once() -> None:
