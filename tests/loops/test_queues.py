@@ -3,65 +3,10 @@
 import numpy as np
 import pytest
 
-from apps.sssp import ShortestPaths
 from tornado.config import AUTO_DELAY_BOUND
-from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.kinds.selective import loop_columns as names
-from tornado.kinds.selective.loop_columns import NEVER
-from tornado.kinds.selective.loop_state import LoopState
 
-FUEL = 1 << 30
-LEAVES = 4_000
-
-
-class Worker:
-    """The first of two workers, on which vertices live in the order of `own`; two of the other worker have edges to some of them."""
-
-    def __init__(self, delay_bound=AUTO_DELAY_BOUND, vertices=LEAVES + 1):
-        self.kernel = ShortestPaths.kernel()
-        self.graph = EvolvingGraph(PartitionMap.even(2), 0)
-        self.state = LoopState(worker=0, workers=2, delay_bound=delay_bound)
-        ids = np.arange(4 * vertices)
-        owners = self.graph._partition.owners_of(ids)
-        self.own, self.elsewhere = ids[owners == 0][:vertices], ids[owners == 1][:2]
-
-    def link(self, producer, consumers):
-        count, first = len(consumers), 0
-        columns = np.full(count, producer), np.array(consumers), np.ones(count), np.ones(count, np.int8)
-        while first < count:
-            first = self.graph.apply(*columns, first, count)
-            self.kernel.hear_edges(self.graph.addresses, *self.state.addresses, (-1,))
-
-    def receive(self, kind, identifiers, values, numbers):
-        count = len(identifiers)
-        message = (
-            np.full(count, kind, np.uint8),
-            np.array(identifiers),
-            np.array(values, float),
-            np.array(numbers),
-        )
-        addresses = (self.graph.addresses, *self.state.addresses, (-1,))
-        assert self.kernel.receive(*addresses, 1, *message, 0, FUEL) == count
-
-    def advance(self):
-        return self.kernel.advance(self.graph.addresses, *self.state.addresses, (-1,), NEVER, NEVER, FUEL)
-
-    def flush(self):
-        """Have the outbox of the other worker empty; how many messages there were."""
-        columns = self.state.columns
-        count = int(columns.out_length[1])
-        columns.out_length[:], columns.out_least[:] = 0, NEVER
-        self.state.counters[names.SENT_LEAST] = NEVER
-        return count
-
-    def room(self):
-        """That a queue of the smallest columns has that are made for a branch."""
-        return len(
-            LoopState(worker=0, workers=2, delay_bound=1, rows=self.graph.rows, edges=0).columns.heap_key
-        )
-
-    def values(self, ids):
-        return self.state.values_of(self.graph.rows_of(np.array(ids)))
+from .kernel_worker import Worker
 
 
 def test_a_vertex_beyond_the_cap_waits_once_however_often_it_is_offered_something_better():

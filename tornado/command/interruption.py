@@ -38,7 +38,7 @@ class Interruption:
     def __init__(self) -> None:
         self._is_requested = False
         self._requested_s = 0.0
-        # No event: its lock may be held by `wait`, amid which the handler is called, in the same thread.
+        # No event: `wait` may hold its lock when the handler is called, in the same thread.
         self._wish: SimpleQueue[None] = SimpleQueue()
         self._previous: dict[signal.Signals, Any] = {}
         self._watchdog: threading.Timer | None = None
@@ -87,17 +87,15 @@ class Interruption:
             if now_s - self._requested_s > _SAME_WISH_S:
                 _end_at_once()
             return
-        self._requested_s, self._is_requested = (
-            now_s,
-            True,
-        )  # no call is between: another signal is handled amid one
+        # From the question to this no call is made, amid which another signal would be handled.
+        self._requested_s = now_s
+        self._is_requested = True
         self._wish.put(None)
         self._watchdog = threading.Timer(GRACE_S, _end_at_once)
         self._watchdog.daemon = True
         self._watchdog.start()
-        self._requested_s = (
-            time.monotonic()
-        )  # of two signals that are there at once the second is heard only now
+        # Of two signals that are there at once the second is handled only now.
+        self._requested_s = time.monotonic()
 
 
 def _end_at_once() -> None:

@@ -37,7 +37,9 @@ from .value_kernel import put_row_value, put_value, row_value_at, value_at
 from .vertex_kernel import enqueue, feasible_below, mark_clean, mark_dirty, recheck, set_cursor, touch
 
 # Gathers, and spreads, before their turn: each step of what they read needs what the one before it brought.
-_ROWS_AHEAD, _LISTS_AHEAD, _OFFERS_AHEAD, _WEIGHTS_AHEAD = 8, 6, 4, 2
+_ROWS_AHEAD, _LISTS_AHEAD = 8, 6
+_PRODUCERS_AHEAD, _WEIGHTS_AHEAD = 4, 2  # of a gather
+_CONSUMERS_AHEAD = 4  # of a spread
 _ENTRIES_AHEAD = 4  # of each list
 
 
@@ -231,9 +233,9 @@ def fetch_rechecks(graph, loop, place):
     row = np.int64(loop.recheck_row[place - _LISTS_AHEAD])
     prefetch(graph.in_producer, graph.in_start[row])
     prefetch(graph.in_position, graph.in_start[row])
-    prefetch(loop.least, row)  # of pairs one that is not far, which does no harm
+    prefetch(loop.least, row)  # of pairs that of another row, which does no harm
     prefetch(loop.wave, row)
-    row = np.int64(loop.recheck_row[place - _OFFERS_AHEAD])
+    row = np.int64(loop.recheck_row[place - _PRODUCERS_AHEAD])
     first = graph.in_start[row]
     for back_slot in range(first, first + min(np.int64(graph.in_length[row]), _ENTRIES_AHEAD)):
         producer = np.int64(graph.in_producer[back_slot])
@@ -249,11 +251,11 @@ def fetch_rechecks(graph, loop, place):
 @nb.njit(cache=True)
 def fetch_spreads(graph, loop, place):
     """Likewise for the spreads after that of a place of their stack."""
-    if place < _LISTS_AHEAD:
+    if place < _ROWS_AHEAD:
         return
-    prefetch(graph.out_start, np.int64(loop.spread_row[place - _LISTS_AHEAD]))
-    prefetch(graph.edge_consumer, graph.out_start[np.int64(loop.spread_row[place - _OFFERS_AHEAD])])
-    row = np.int64(loop.spread_row[place - _WEIGHTS_AHEAD])
+    prefetch(graph.out_start, np.int64(loop.spread_row[place - _ROWS_AHEAD]))
+    prefetch(graph.edge_consumer, graph.out_start[np.int64(loop.spread_row[place - _LISTS_AHEAD])])
+    row = np.int64(loop.spread_row[place - _CONSUMERS_AHEAD])
     first = graph.out_start[row]
     for slot in range(first, first + min(np.int64(graph.out_length[row]), _ENTRIES_AHEAD)):
         prefetch(loop.flags, np.int64(graph.edge_consumer[slot]))
