@@ -1,6 +1,5 @@
 """General programs on workers in processes: what travels arrives as it was, answers are exact, what cannot be is said."""
 
-import os
 import signal
 import sys
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from tests.engine.places import end, pids_of
 from tests.loops.general_programs import (
     VALUES,
     Broken,
@@ -320,6 +320,13 @@ def test_an_exception_of_a_program_names_the_line(master):
         loop.fork()
 
 
+def check(branch, version, expected):
+    assert branch.wait(WAIT_S)
+    assert branch.state is BranchState.CONVERGED, branch.error
+    assert branch.snapshot.version == version
+    assert values_of(branch.values()) == expected
+
+
 def test_a_lost_worker_changes_no_answer_but_of_a_program_that_is_another_by_now(master, load):
     path, kind = load("edited_under_way")
     edited = master.start(kind(), "edited under way")
@@ -330,22 +337,25 @@ def test_a_lost_worker_changes_no_answer_but_of_a_program_that_is_another_by_now
     assert endless.wait_cut(WAIT_S)
     random, graph = Random(11), Graph()
     loop = master.start(Paths(0), "lost", delay_bound=4)
-    branches = []
+    asked = []
     for number, batch in enumerate(batches(random, vertices=40, records=400, size=20)):
+        if number == 12:
+            for branch, version, expected in asked:
+                check(branch, version, expected)
+            asked.clear()
+            losses, worker = master.engine.losses, pids_of(master)[1]
+            # First it stops, so that nothing that is asked for now has ended when it is lost.
+            end(worker, signal.SIGSTOP)
         version = loop.admit(batch, "s", number)
         graph.apply(batch)
         if number % 4 == 0:
-            branches.append((loop.fork(), version, graph.distances(0)))
-            branches.append((loop.fork({"source": 3}), version, graph.distances(3)))
+            asked.append((loop.fork(), version, graph.distances(0)))
+            asked.append((loop.fork({"source": 3}), version, graph.distances(3)))
         if number == 12:
-            losses = master.engine.losses
-            os.kill(master.engine._hellos[1][3], signal.SIGKILL)
+            end(worker)
             endless.cancel()  # asks them how far they are
-    for branch, version, expected in branches:
-        assert branch.wait(WAIT_S)
-        assert branch.state is BranchState.CONVERGED, branch.error
-        assert branch.snapshot.version == version
-        assert values_of(branch.values()) == expected
+    for branch, version, expected in asked:
+        check(branch, version, expected)
     assert loop.wait_idle(WAIT_S)
     assert master.engine.losses == losses + 1
     with pytest.raises(InvalidArgument, match=r"worker 0 cannot have Greatest: .*has another text"):
