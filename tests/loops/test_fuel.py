@@ -1,10 +1,17 @@
 """The kernel of selective loops comes back when its fuel is used up, so that a worker hears of what else there is to do."""
 
+import threading
+
 import numpy as np
 import pytest
 
+from apps.sssp import ShortestPaths
 from tornado.config import AUTO_DELAY_BOUND
 from tornado.kinds.selective import loop_columns as names
+from tornado.kinds.selective.branch_processor import BranchProcessor
+from tornado.kinds.selective.processor import FUEL as SHORT
+from tornado.loops import Master
+from tornado.records.edge_batch import EdgeBatch
 
 from .kernel_worker import Worker
 
@@ -30,3 +37,30 @@ def test_a_wave_over_many_short_lists_takes_many_calls(delay_bound):
     assert settle(star) <= FUEL
     assert star.state.counters[names.INVALIDATIONS] == LEAVES - 1
     assert np.isinf(star.values(np.arange(1, LEAVES))).all()
+
+
+def test_turns_of_a_branch_are_longer_where_it_is_alone(monkeypatch):
+    given, begun, goes_on, advance = [], threading.Event(), threading.Event(), BranchProcessor._advance
+
+    def noting(branch, fuel):
+        given.append(fuel)
+        begun.set()
+        assert goes_on.wait(30)
+        return advance(branch, fuel)
+
+    monkeypatch.setattr(BranchProcessor, "_advance", noting)
+    vertices = 2 * SHORT  # a vertex costs nine, so each of the two takes many turns
+    with Master(workers=1) as master:
+        loop = master.start(ShortestPaths(0), "paths")
+        loop.admit(EdgeBatch.of(range(vertices), range(1, vertices + 1)), "s", vertices)
+        assert loop.wait_idle(30)
+        branches = [loop.fork({"source": 1})]
+        assert begun.wait(30)
+        branches.append(loop.fork({"source": 2}))
+        goes_on.set()
+        for branch in branches:
+            assert branch.wait(30)
+    first, stop = given.index(SHORT), len(given) - given[::-1].index(SHORT)
+    assert set(given[:first]) == set(given[stop:]) == {4 * SHORT}
+    assert set(given[first:stop]) == {SHORT}
+    assert stop - first > 10

@@ -35,6 +35,8 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         Gives columns to copy into, as `LoopState.reset` leaves them, when the state is recorded.
     fresh
         Begin from the initial values, not from what the main loop has found: for other parameters.
+    fuel
+        Gives for how many edges a step may go on.
 
     Attributes
     ----------
@@ -60,12 +62,14 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
         workers: int,
         fresh: bool,
         max_iterations: int | None,
+        fuel: Callable[[], int],
     ) -> None:
         super().__init__(kernel=kernel, graph=graph, arguments=arguments, worker=worker, workers=workers)
         self.number = number
         self._take_state = take_state
         self._fresh = fresh
         self._max_iterations = max_iterations
+        self._fuel = fuel
         self._goes_on = not fresh and max_iterations is None
         self.is_over_at_once = None if self._goes_on else False
         self._kept = []
@@ -190,7 +194,7 @@ class BranchProcessor(CompiledBranch[Bundle, LoopState], SelectiveProcessor):
             return
         self.operator.move_token(self._begins_at, stays=True)
         received = self._receive()
-        finished = self._advance()
+        finished = self._advance(self._fuel())
         # Of pairs a commit may begin a wave as well (`recheck_if_left`), so tokens move on in place of being dropped.
         waves, begins_waves = self.waves, self.kernel.HAS_LABELS
         has_ended = self._flush_and_settle(

@@ -342,7 +342,13 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
             workers=self.workers,
             fresh=fresh,
             max_iterations=max_iterations,
+            fuel=self._fuel_of_branch,
         )
+
+    def _fuel_of_branch(self) -> int:
+        """For how many edges a step of a branch may go on: longer where nothing else of this loop is at work."""
+        is_alone = len(self.branches) == 1 and self._has_nothing_left()
+        return 4 * FUEL if is_alone else FUEL
 
     def _take_state(self, *, fresh: bool) -> LoopState:
         """Columns for a branch over the graph as it is now: used ones where they are large enough.
