@@ -20,6 +20,7 @@ from .value_types import Ids, Mask, ValueArray, Worst
 if TYPE_CHECKING:
     # Records of the loops, which a fake makes too. Loaded here they would bring the compiler with them.
     from .engine import Engine
+    from .loops.admission_log import AdmissionLog
     from .loops.edge_pages import EdgeColumns
     from .loops.frontier import LoopFrontier
     from .loops.restoration import Restored
@@ -159,7 +160,8 @@ class RecordStreamView(Protocol):
     @property
     def workers(self) -> StreamWorkersView: ...
     @property
-    def wants_snapshot(self) -> bool: ...
+    def log(self) -> AdmissionLog | None: ...
+    def wants_snapshot(self, coming: int | None = None) -> bool: ...
     def has_logged(self, is_refused: Callable[[RecordBatch], Mask]) -> bool: ...
     def checkpoint(
         self, *, before_write: Callable[[], None] | None = None, within_s: float | None = None

@@ -249,7 +249,7 @@ class MainLoop:
         self.not_logged = None
         self.is_durable = False
         self.workers = SimpleNamespace(applied=lambda: [0], waiting=lambda: [0], around=self._around)
-        self.wants_snapshot = True
+        self.log, self.wants_snapshot = None, lambda _: True
         self._stored = {}
         self.held = LoopFrontier("", None, ())
         self._admitted = 0

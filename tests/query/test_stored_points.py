@@ -156,7 +156,7 @@ def test_checkpoints_are_taken_by_themselves_and_cut_the_log(url, monkeypatch):
         model = stream.start(MODEL, name="model")
         for round_ in range(5):
             pushed.push(stream, range(10 * round_, 10 * round_ + 10))
-            eventually(lambda: not model.loop.stream.wants_snapshot)
+            eventually(lambda: not model.loop.stream.wants_snapshot())
         pushed.check(model)
     log = f"{model.loop.stream.name}/log"
     with open_store(url) as store:

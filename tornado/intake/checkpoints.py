@@ -106,6 +106,8 @@ class Checkpoints:
         self._duration_s: float | None = None
         self._last_error: str | None = None
         self._reported: str | None = None
+        self._looked_at = -1  # the version of the last look at the log
+        self._while_written: int | None = None  # how many bytes came into it while the last base was written
         self._listeners: list[Callable[[int], None]] = []
 
     def take(self, *, within_s: float | None = None) -> int:
@@ -172,10 +174,21 @@ class Checkpoints:
         StoreError
             As `take`.
         """
-        if self._stream.wants_snapshot:
-            self.take()
-        else:
-            self._book(self._stream.counts()[0], self._clock.monotonic(), written=False)
+        version = self._stream.counts()[0]
+        if not self._stream.wants_snapshot(self._coming_bytes(version)):
+            self._book(version, self._clock.monotonic(), written=False)
+            return
+        self._while_written = self._logged_after(self.take())
+        self._looked_at = self._stream.counts()[0]
+
+    def _coming_bytes(self, version: int) -> int | None:
+        """How much is going to be logged before the next look and while a base is written, where it goes on as before; None: unknown."""
+        since = self._logged_after(self._looked_at)
+        self._looked_at = version
+        return None if self._while_written is None else since + self._while_written
+
+    def _logged_after(self, version: int) -> int:
+        return 0 if self._stream.log is None else self._stream.log.size_after(version).size_bytes
 
     def start(self, every_s: float) -> None:
         """Take one every so many seconds from now on, on a thread; one that takes longer delays the next.

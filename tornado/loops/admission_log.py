@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ..errors import InvalidArgument, StoreCorrupt
@@ -38,8 +39,11 @@ _KEY = b"group"
 _MOST_RECORDS = 1 << 16  # of a stretch; what a stream has room for at once
 _LONG_LOG_RECORDS = 1 << 24  # some seconds to go through again, without a base
 _LONG_LOG_GROUPS = 1 << 16  # likewise
-# Of what a base of now would take: with the next base beside it the store stays below 2.5 times that.
-_SHARE_OF_BASE = 0.28
+# Of what a base of now would take, when that is written: with both bases beside it the store stays below 2.5 times that.
+_SHARE_OF_BASE = 0.45
+_UNTIL_WRITTEN = (
+    0.13  # of it for what comes before the next look and while a base is written, where nobody says how much
+)
 _SHORT_LOG_BYTES = 1 << 22  # however small the base is
 _EDGE_BYTES = 12  # in a base, at least
 _SIZE = 5  # where in an entry it stands
@@ -200,9 +204,17 @@ class AdmissionLog:
     def groups_after(self, version: int) -> int:
         """How many groups stand behind a version: each takes its time, however little is in it."""
         with self._lock:
-            return sum(group > version for group in self._sizes)
+            return sum(1 for _ in self._behind(version))
 
-    def is_long(self, version: int, base_records: int, base_bytes: int, *, held: int) -> bool:
+    def is_long(
+        self,
+        version: int,
+        base_records: int,
+        base_bytes: int,
+        *,
+        held: int,
+        coming: int | None = None,
+    ) -> bool:
         """Whether so much stands behind a base that another one is worth its while.
 
         A start goes through all of it, and it takes room: what the log has must stay a share of what a base of now would take.
@@ -215,11 +227,14 @@ class AdmissionLog:
             How many edges and points it has, and what these take.
         held
             How many the stream has now. Records do not say that: one may take the place of others, or be a removal of none.
+        coming
+            How many bytes are going to be appended before this is asked again and while a base is written, about; None: unknown.
         """
         behind = self.size_after(version)
         record_bytes = base_bytes / base_records if base_records else _EDGE_BYTES
         now_bytes = held * record_bytes
-        room_bytes = max(_SHORT_LOG_BYTES, (1 + _SHARE_OF_BASE) * now_bytes - base_bytes)
+        expected = _UNTIL_WRITTEN * now_bytes if coming is None else coming
+        room_bytes = max(_SHORT_LOG_BYTES, (1 + _SHARE_OF_BASE) * now_bytes - base_bytes - expected)
         return (
             behind.records > max(_LONG_LOG_RECORDS - base_records // 2, base_records // 4)
             or behind.size_bytes > room_bytes
@@ -282,9 +297,12 @@ class AdmissionLog:
     def size_after(self, version: int) -> LogSize:
         """What stands behind a version; of a group in the middle of which it is, all."""
         with self._lock:
-            return reduce(
-                LogSize.with_, (size for group, size in self._sizes.items() if group > version), LogSize()
-            )
+            return reduce(LogSize.with_, self._behind(version), LogSize())
+
+    def _behind(self, version: int) -> Iterator[LogSize]:
+        """What the groups behind a version have, the newest first; under the lock."""
+        behind = takewhile(lambda item: item[0] > version, reversed(self._sizes.items()))
+        return (size for _, size in behind)
 
     def replay(self, *, after: int, points: Points | None) -> Iterator[LogEntry]:
         """Iterate over what made the versions behind one, in order; nothing of that may be forgotten meanwhile.

@@ -452,16 +452,15 @@ class RecordStream:
         entries = self.log.replay(after=self.stored.newest_version() or 0, points=self.points)
         return any(bool(is_refused(entry.batch).any()) for entry in entries)
 
-    @property
-    def wants_snapshot(self) -> bool:
-        """Whether much stands behind the newest snapshot, so that another one is worth its while, or a loop is not in it."""
+    def wants_snapshot(self, coming: int | None = None) -> bool:
+        """Whether so much stands behind the newest snapshot that another one is worth its while, or a loop is not in it; see `AdmissionLog.is_long`."""
         if self.log is None:
             return True
         stored = () if self.checkpointed is None else self.checkpointed.loops
         has_begun = bool(self._version) and any(loop.number not in stored for loop in self.running)
         if has_begun or not self.is_whole:  # while others are given the graph, what they hold says nothing
             return has_begun
-        return self.log.is_long(*self.stored.newest_base(), held=self.workers.held())
+        return self.log.is_long(*self.stored.newest_base(), held=self.workers.held(), coming=coming)
 
     def raise_failure(self) -> None:
         """Raise what made its loops fail, when none of them is left."""
