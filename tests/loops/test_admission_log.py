@@ -86,7 +86,7 @@ def test_a_log_of_before_edges_were_narrow_is_read():
 
 @pytest.mark.parametrize(
     ("held", "groups"),
-    # Of 78 bytes each, beside a base of 100 edges and 2,400 bytes: 0.32 of what a base of now would take, less what the graph lost.
+    # Of 78 bytes each, beside a base of 100 edges and 2,400 bytes: 0.3 of what a base of now would take, less what the graph lost.
     [(lambda records: 100 + records, 50), (lambda records: 100, 10), (lambda records: 100 - records, 2)],
     ids=["grows", "keeps its size", "shrinks"],
 )
