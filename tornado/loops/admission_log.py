@@ -40,7 +40,7 @@ _MOST_RECORDS = 1 << 16  # of a stretch; what a stream has room for at once
 _LONG_LOG_RECORDS = 1 << 24  # some seconds to go through again, without a base
 _LONG_LOG_GROUPS = 1 << 16  # likewise
 # Of what a base of now would take, when that is written: with both bases beside it the store stays below 2.5 times that.
-_SHARE_OF_BASE = 0.43
+_SHARE_OF_BASE = 0.42
 _UNTIL_WRITTEN = (
     0.13  # of it for what comes before the next look and while a base is written, where nobody says how much
 )
