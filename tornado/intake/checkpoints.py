@@ -179,7 +179,6 @@ class Checkpoints:
             self._book(version, self._clock.monotonic(), written=False)
             return
         self._while_written = self._logged_after(self.take())
-        self._looked_at = self._stream.counts()[0]
 
     def _coming_bytes(self, version: int) -> int | None:
         """How much is going to be logged before the next look and while a base is written, where it goes on as before; None: unknown."""

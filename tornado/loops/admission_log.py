@@ -41,9 +41,7 @@ _LONG_LOG_RECORDS = 1 << 24  # some seconds to go through again, without a base
 _LONG_LOG_GROUPS = 1 << 16  # likewise
 # Of what a base of now would take, when that is written: with both bases beside it the store stays below 2.5 times that.
 _SHARE_OF_BASE = 0.42
-_UNTIL_WRITTEN = (
-    0.13  # of it for what comes before the next look and while a base is written, where nobody says how much
-)
+_UNTIL_WRITTEN = 0.12  # of it: for what comes until then, where nobody says how much
 _SHORT_LOG_BYTES = 1 << 22  # however small the base is
 _EDGE_BYTES = 12  # in a base, at least
 _SIZE = 5  # where in an entry it stands
