@@ -1,8 +1,8 @@
 """Checkpoints of a stream: a snapshot of all its loops with all it counts on, every so often, without stopping them.
 
 Source: Tornado (SIGMOD 2016), section 5.3. What is admitted is in the log of the stream already. So a checkpoint every so often has
-nothing to do but to write a snapshot, a new base, when the log behind the newest one has grown to a share of it: until then
-all that a restart has to go through stays bounded.
+nothing to do but to write a snapshot, a new base, when the log behind the newest one would otherwise have grown beyond a share of it by
+the time one is written: until then all that a restart has to go through stays bounded.
 
 What makes a restart lose nothing is an order: names of vertices are durable before the snapshot that counts on them, the snapshot
 (with the offsets of all sources, in one write of the store) before older ones are forgotten, and those before the log lets go of
