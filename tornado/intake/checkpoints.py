@@ -106,8 +106,7 @@ class Checkpoints:
         self._duration_s: float | None = None
         self._last_error: str | None = None
         self._reported: str | None = None
-        self._looked_at = -1  # the version of the last look at the log
-        self._while_written: int | None = None  # how many bytes came into it while the last base was written
+        self._looked_at: tuple[int, float] | None = None  # the version of the last look at the log, and when
         self._listeners: list[Callable[[int], None]] = []
 
     def take(self, *, within_s: float | None = None) -> int:
@@ -166,8 +165,13 @@ class Checkpoints:
         if is_needed:
             self.take()
 
-    def keep_up(self) -> None:
-        """Take one if the log has become long; otherwise what was admitted is durable as it is.
+    def keep_up(self, every_s: float = 0.0) -> None:
+        """Take one if the log has become long, or would be by the time one is written; otherwise what was admitted is durable as it is.
+
+        Parameters
+        ----------
+        every_s
+            After so many seconds this is called again.
 
         Raises
         ------
@@ -175,19 +179,19 @@ class Checkpoints:
             As `take`.
         """
         version = self._stream.counts()[0]
-        if not self._stream.wants_snapshot(self._coming_bytes(version)):
+        if self._stream.wants_snapshot(self._coming_bytes(version, every_s)):
+            self.take()
+        else:
             self._book(version, self._clock.monotonic(), written=False)
-            return
-        self._while_written = self._logged_after(self.take())
 
-    def _coming_bytes(self, version: int) -> int | None:
-        """How much is going to be logged before the next look and while a base is written, where it goes on as before; None: unknown."""
-        since = self._logged_after(self._looked_at)
-        self._looked_at = version
-        return None if self._while_written is None else since + self._while_written
-
-    def _logged_after(self, version: int) -> int:
-        return 0 if self._stream.log is None else self._stream.log.size_after(version).size_bytes
+    def _coming_bytes(self, version: int, every_s: float) -> int | None:
+        """How much is logged before the next look and while a base is written, at the pace since the last look; None: unknown."""
+        log, now_s, before = self._stream.log, self._clock.monotonic(), self._looked_at
+        self._looked_at = version, now_s
+        if log is None or before is None or self._duration_s is None or now_s <= before[1]:
+            return None
+        pace = log.size_after(before[0]).size_bytes / (now_s - before[1])
+        return int(pace * (every_s + self._duration_s))
 
     def start(self, every_s: float) -> None:
         """Take one every so many seconds from now on, on a thread; one that takes longer delays the next.
@@ -229,7 +233,7 @@ class Checkpoints:
         while not self._is_stopped_before(due_s):
             due_s = self._clock.monotonic() + every_s
             try:
-                self.keep_up()
+                self.keep_up(every_s)
             except Exception as error:  # noqa: BLE001  counted and reported; the loops and the next checkpoint go on
                 self._report(error)
             else:

@@ -40,8 +40,8 @@ _MOST_RECORDS = 1 << 16  # of a stretch; what a stream has room for at once
 _LONG_LOG_RECORDS = 1 << 24  # some seconds to go through again, without a base
 _LONG_LOG_GROUPS = 1 << 16  # likewise
 # Of what a base of now would take, when that is written: with both bases beside it the store stays below 2.5 times that.
-_SHARE_OF_BASE = 0.42
-_UNTIL_WRITTEN = 0.12  # of it: for what comes until then, where nobody says how much
+_SHARE_OF_BASE = 0.43
+_UNTIL_WRITTEN = 0.15  # of it: for what comes until then, where nobody says how much
 _SHORT_LOG_BYTES = 1 << 22  # however small the base is
 _EDGE_BYTES = 12  # in a base, at least
 _SIZE = 5  # where in an entry it stands
