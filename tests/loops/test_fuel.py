@@ -11,7 +11,7 @@ from tornado.kinds.selective import loop_columns as names
 from tornado.kinds.selective.branch_processor import BranchProcessor
 from tornado.kinds.selective.processor import FUEL as SHORT
 from tornado.loops import Master
-from tornado.records.edge_batch import EdgeBatch
+from tornado.testing import chain
 
 from .kernel_worker import Worker
 
@@ -39,20 +39,32 @@ def test_a_wave_over_many_short_lists_takes_many_calls(delay_bound):
     assert np.isinf(star.values(np.arange(1, LEAVES))).all()
 
 
-def test_turns_of_a_branch_are_longer_where_it_is_alone(monkeypatch):
-    given, begun, goes_on, advance = [], threading.Event(), threading.Event(), BranchProcessor._advance
+@pytest.fixture
+def given(monkeypatch):
+    """The fuel of each step of a branch."""
+    given, advance = [], BranchProcessor._advance
 
     def noting(branch, fuel):
         given.append(fuel)
+        return advance(branch, fuel)
+
+    monkeypatch.setattr(BranchProcessor, "_advance", noting)
+    return given
+
+
+def test_turns_of_a_branch_are_longer_where_it_is_alone(given, monkeypatch):
+    begun, goes_on, advance = threading.Event(), threading.Event(), BranchProcessor._advance
+
+    def waiting(branch, fuel):
         begun.set()
         assert goes_on.wait(30)
         return advance(branch, fuel)
 
-    monkeypatch.setattr(BranchProcessor, "_advance", noting)
+    monkeypatch.setattr(BranchProcessor, "_advance", waiting)
     vertices = 2 * SHORT  # a vertex costs nine, so each of the two takes many turns
     with Master(workers=1) as master:
         loop = master.start(ShortestPaths(0), "paths")
-        loop.admit(EdgeBatch.of(range(vertices), range(1, vertices + 1)), "s", vertices)
+        loop.admit(chain(vertices).records(), "s", vertices)
         assert loop.wait_idle(30)
         branches = [loop.fork({"source": 1})]
         assert begun.wait(30)
@@ -64,3 +76,12 @@ def test_turns_of_a_branch_are_longer_where_it_is_alone(monkeypatch):
     assert set(given[:first]) == set(given[stop:]) == {4 * SHORT}
     assert set(given[first:stop]) == {SHORT}
     assert stop - first > 10
+
+
+def test_turns_of_a_branch_are_as_ever_where_other_workers_wait_for_what_it_finds(given):
+    with Master(workers=2) as master:
+        loop = master.start(ShortestPaths(0), "paths", delay_bound=64)
+        loop.admit(chain(100).records(), "s", 100)
+        assert loop.wait_idle(30)
+        assert loop.fork({"source": 1}).wait(30)
+    assert set(given) == {SHORT}

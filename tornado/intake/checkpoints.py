@@ -165,7 +165,7 @@ class Checkpoints:
         if is_needed:
             self.take()
 
-    def keep_up(self, every_s: float = 0.0) -> None:
+    def keep_up(self, every_s: float) -> None:
         """Take one if the log has become long, or would be by the time one is written; otherwise what was admitted is durable as it is.
 
         Parameters

@@ -40,6 +40,7 @@ _FILLS_SHARE_IN_VAIN = (
     4  # and one in so many, where the last that did were fewer than that: somebody asks all the time
 )
 _FAR_BEHIND = 16  # times that, from which records do not wait for a loop that has others beside it
+_LONGER = 4  # times the fuel of a step, where nobody waits for anything else of the loop
 
 
 class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveProcessor):
@@ -145,7 +146,7 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         """For how many edges a step may go on: longer for a fork that waits for it alone, shorter beside branches."""
         if self.branches:
             return FUEL // 4
-        return 4 * FUEL if self._awaits_work else FUEL
+        return _LONGER * FUEL if self._awaits_work else FUEL
 
     @property
     def _hears_bulk(self) -> bool:
@@ -346,9 +347,9 @@ class MainProcessor(CompiledMain[BranchProcessor, Bundle, LoopState], SelectiveP
         )
 
     def _fuel_of_branch(self) -> int:
-        """For how many edges a step of a branch may go on: longer where nothing else of this loop is at work."""
-        is_alone = len(self.branches) == 1 and self._has_nothing_left()
-        return 4 * FUEL if is_alone else FUEL
+        """For how many edges a step of a branch may go on: longer where nothing else of this loop is at work, and nobody elsewhere waits."""
+        is_alone = self.workers == 1 and len(self.branches) == 1 and self._has_nothing_left()
+        return _LONGER * FUEL if is_alone else FUEL
 
     def _take_state(self, *, fresh: bool) -> LoopState:
         """Columns for a branch over the graph as it is now: used ones where they are large enough.
