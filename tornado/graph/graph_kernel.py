@@ -36,7 +36,7 @@ from .graph_columns import (
     WEIGHED_ROWS,
     WEIGHTS_IN,
 )
-from .rows_kernel import bucket_of, find_row, hash_id, place_row
+from .rows_kernel import bucket_of, find_row, hash_id, own_slot, place_row
 
 _ROWS_AHEAD = 16  # whose places in the table are fetched before their turn
 _FIRST_ROOM = 4  # entries of a list at least that grows while much is coming
@@ -56,7 +56,7 @@ def fill_table(ids, table, rows):
     """Enter rows ``0 .. rows`` into a new, empty table."""
     mask = np.uint64(table.size - 1)
     for row in range(rows):
-        prefetch(table, np.int64(hash_id(ids[min(row + _ROWS_AHEAD, rows - 1)]) & mask))
+        prefetch(table, own_slot(mask, ids[min(row + _ROWS_AHEAD, rows - 1)]))
         place_row(ids, table, table.size - 1, row)
 
 

@@ -32,8 +32,22 @@ def bucket_of(identifier, block_bits):
 
 
 @nb.njit(cache=True)
+def own_slot(mask, identifier):
+    """Where the table is looked at first for a vertex id: ids that count up have neighbouring places, each its own."""
+    return np.int64(np.uint64(identifier) & np.uint64(mask))
+
+
+@nb.njit(cache=True)
 def find_row(ids, table, mask, identifier):
-    """The row of a vertex id, or -1. Safe beside one thread that adds rows."""
+    """The row of a vertex id, or -1. Safe beside one thread that adds rows.
+
+    An id stands at its own place, or, where another one was there first, at or behind the place that its hash says.
+    """
+    row = table[own_slot(mask, identifier)] - 1
+    if row < 0:
+        return -1
+    if ids[row] == identifier:
+        return np.int64(row)
     slot = hash_id(identifier) & np.uint64(mask)
     while True:
         row = table[np.int64(slot)] - 1
@@ -47,6 +61,10 @@ def find_row(ids, table, mask, identifier):
 @nb.njit(cache=True)
 def place_row(ids, table, mask, row):
     """Enter an existing row into a table that has room for it."""
+    own = own_slot(mask, ids[row])
+    if table[own] == 0:
+        table[own] = row + 1
+        return
     slot = hash_id(ids[row]) & np.uint64(mask)
     while table[np.int64(slot)] != 0:
         slot = (slot + np.uint64(1)) & np.uint64(mask)
@@ -56,7 +74,7 @@ def place_row(ids, table, mask, row):
 @nb.njit(cache=True)
 def table_slot(graph, identifier):
     """Where the table is looked at first for a vertex id."""
-    return np.int64(hash_id(identifier) & np.uint64(graph.counters[TABLE_MASK]))
+    return own_slot(graph.counters[TABLE_MASK], identifier)
 
 
 @nb.njit(cache=True)
