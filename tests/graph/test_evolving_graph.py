@@ -13,6 +13,7 @@ from tornado import EdgeBatch
 from tornado.arena import reserve
 from tornado.graph import EvolvingGraph, PartitionMap
 from tornado.graph import graph_columns as names
+from tornado.graph.rows_kernel import next_slot, own_slot
 from tornado.records.operations import INSERT, REMOVE
 from tornado.testing import GraphModel
 
@@ -286,6 +287,26 @@ def test_rows_are_made_in_the_order_of_ids_each_once(spread):
     new = np.setdiff1d(named, before)
     assert found[len(before) :].tolist() == new.tolist()
     assert (graph.rows_of(found) == np.arange(graph.rows)).all()
+
+
+def test_ids_whose_own_place_another_one_has_are_found_within_few_looks():
+    graph = EvolvingGraph(PartitionMap.even(1))
+    dense = np.arange(30_000)
+    ids = np.concatenate([dense, dense + (1 << 40), -dense - 1, dense[:1000] << 20])
+    for some in np.array_split(np.unique(ids), 7):  # the table grows between them
+        graph.make_rows(some)
+    ids = np.unique(ids)
+    assert (graph.columns.ids[graph.rows_of(ids)] == ids).all()
+    assert (graph.rows_of(ids + (1 << 50)) == -1).all()
+
+    table, mask = graph.columns.table, int(graph.columns.counters[names.TABLE_MASK])
+    most = 0
+    for identifier in np.random.default_rng(1).choice(np.concatenate([ids, ids + (1 << 50)]), 20_000):
+        slot, looks = own_slot(mask, identifier), 1
+        while table[slot] and graph.columns.ids[table[slot] - 1] != identifier:
+            slot, looks = next_slot(mask, identifier, looks), looks + 1
+        most = max(most, looks)
+    assert 1 < most < 40
 
 
 def test_the_ring_of_graves_grows_while_somebody_reads_and_shrinks_when_nobody_does():

@@ -1,4 +1,4 @@
-"""Rows of one worker's graph: a vertex id is hashed once, when it comes in, and is a row from then on.
+"""Rows of one worker's graph: a vertex id is looked up once, when it comes in, and is a row from then on.
 
 A row stands for a vertex of this worker or for a ghost, a producer that another worker owns. Which worker that is says the
 partition map (`partition.PartitionMap`): a table from buckets of ids to workers.
@@ -10,6 +10,7 @@ import numpy as np
 from ..columns import columns_like, prefetch
 from .graph_columns import BLOCK_BITS, BUCKET_SHIFT, BUCKETS, ROWS, TABLE_MASK
 
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)  # between two states of SplitMix64
 # Vertices before their turn: each needs what the one before it brought.
 _NAMES_AHEAD, _NAMED_AHEAD, _THEIR_LISTS_AHEAD = 24, 12, 4
 
@@ -33,42 +34,45 @@ def bucket_of(identifier, block_bits):
 
 @nb.njit(cache=True)
 def own_slot(mask, identifier):
-    """Where the table is looked at first for a vertex id: ids that count up have neighbouring places, each its own."""
-    return np.int64(np.uint64(identifier) & np.uint64(mask))
+    """Where the table is looked at first for a vertex id: ids that count up have places near each other, each its own.
+
+    So have those that count up in their higher bits, as of clocks and of shards.
+    """
+    bits = np.uint64(identifier)
+    return np.int64((bits ^ (bits >> np.uint64(20)) ^ (bits >> np.uint64(40))) & np.uint64(mask))
+
+
+@nb.njit(cache=True)
+def next_slot(mask, identifier, looks):
+    """Where it is looked at after so many looks: by the random numbers that SplitMix64 makes of the id.
+
+    Neither one place after another nor those of the next id: of ids that count up whole stretches are taken.
+    """
+    return np.int64(hash_id(np.uint64(identifier) + np.uint64(looks) * _GAMMA) & np.uint64(mask))
 
 
 @nb.njit(cache=True)
 def find_row(ids, table, mask, identifier):
-    """The row of a vertex id, or -1. Safe beside one thread that adds rows.
-
-    An id stands at its own place, or, where another one was there first, at or behind the place that its hash says.
-    """
-    row = table[own_slot(mask, identifier)] - 1
-    if row < 0:
-        return -1
-    if ids[row] == identifier:
-        return np.int64(row)
-    slot = hash_id(identifier) & np.uint64(mask)
+    """The row of a vertex id, or -1. Safe beside one thread that adds rows."""
+    slot, looks = own_slot(mask, identifier), 0
     while True:
-        row = table[np.int64(slot)] - 1
+        row = table[slot] - 1
         if row < 0:
             return -1
         if ids[row] == identifier:
             return np.int64(row)
-        slot = (slot + np.uint64(1)) & np.uint64(mask)
+        looks += 1
+        slot = next_slot(mask, identifier, looks)
 
 
 @nb.njit(cache=True)
 def place_row(ids, table, mask, row):
     """Enter an existing row into a table that has room for it."""
-    own = own_slot(mask, ids[row])
-    if table[own] == 0:
-        table[own] = row + 1
-        return
-    slot = hash_id(ids[row]) & np.uint64(mask)
-    while table[np.int64(slot)] != 0:
-        slot = (slot + np.uint64(1)) & np.uint64(mask)
-    table[np.int64(slot)] = row + 1
+    slot, looks = own_slot(mask, ids[row]), 0
+    while table[slot] != 0:
+        looks += 1
+        slot = next_slot(mask, ids[row], looks)
+    table[slot] = row + 1
 
 
 @nb.njit(cache=True)
