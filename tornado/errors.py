@@ -321,7 +321,8 @@ class StoreCorrupt(StoreError):
 
     code = "store-corrupt"
     default_hint = (
-        "Move the folder away and start with an empty one; file sources are then read again from the start."
+        "Begin with a backup of the store (`tornado backup`), or move it away and begin with an empty one: files are then read "
+        "from the start, and what was pushed is lost."
     )
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from tornado.command.log_lines import log_lines
+from tornado.storage import open_store
 
 _EDGES = "1,2,1.0\n2,3,2.5\n1,3,9.0\n4,5,1.0\n3,1,0\n"
 _DISTANCES = {"1": "0.0", "2": "1.0", "3": "3.5", "4": "", "5": ""}
@@ -325,3 +326,18 @@ def test_a_warning_of_a_library_is_an_event_like_everything_else(capsys):
     [event] = map(json.loads, capsys.readouterr().err.splitlines())
     assert (event["event"], event["level"]) == ("log", "warning")
     assert "DeprecationWarning: this is old" in event["message"]
+
+
+def test_what_the_log_alone_has_is_not_said_to_be_nothing(tornado, edges, tmp_path):
+    url = f"lmdb://{tmp_path}/store"
+    arguments = ("run", "sssp", "--source", "1", "--store", url, "--output", "distances.csv", "--edges")
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    assert "answer for nothing" in tornado(*arguments, str(empty)).err
+    assert "answer for nothing" not in tornado(*arguments, str(edges)).err
+    with open_store(url) as store:
+        store.drop("sssp")  # as where the first snapshot was never written
+    again = tornado(*arguments, str(edges))
+    assert "its log" in again.err
+    assert "answer for nothing" not in again.err
+    assert _rows((tmp_path / "distances.csv").read_text()) == _DISTANCES

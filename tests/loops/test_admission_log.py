@@ -3,6 +3,7 @@
 import json
 import zlib
 
+import lmdb
 import numpy as np
 import pytest
 
@@ -153,6 +154,29 @@ def test_damage_is_refused_with_its_place(how):
     damaged(store, 3, how)
     with pytest.raises(StoreCorrupt, match="log of stream 'roads' is damaged: its group of version 3"):
         list(AdmissionLog(store, "roads").replay(after=0, points=None))
+
+
+def test_a_page_that_the_disk_has_changed_is_damage_of_the_log_with_its_place(tmp_path):
+    url = f"lmdb://{tmp_path}/store"
+    with open_store(url) as store:
+        log = AdmissionLog(store, "roads")
+        log.append([entry(1)])
+        log.append([entry(2), entry(3)])
+        store.write("roads", 1, {b"base": b"all"})
+    with (
+        lmdb.open(str(tmp_path / "store"), max_dbs=16, map_size=1 << 24) as folder,
+        folder.begin(folder.open_db(b"chunks", create=False), write=True) as transaction,
+    ):
+        (key, page) = next((bytes(k), bytes(v)) for k, v in transaction.cursor() if b"group" in bytes(k))
+        transaction.put(key, page[:-1] + bytes([page[-1] ^ 1]))
+    with (
+        open_store(url) as store,
+        pytest.raises(
+            StoreCorrupt, match=r"log of stream 'roads' is damaged: .*version 1, is intact"
+        ) as raised,
+    ):
+        list(AdmissionLog(store, "roads").replay(after=0, points=None))
+    assert "tornado backup" in raised.value.hint
 
 
 def groups_of(store):

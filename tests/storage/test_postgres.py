@@ -14,7 +14,7 @@ from tornado.errors import InvalidArgument, StoreCorrupt, StoreError, StoreFull,
 from tornado.loops.admission_log import AdmissionLog, LogEntry
 from tornado.records.edge_batch import EdgeBatch
 from tornado.storage import open_store, postgres
-from tornado.storage.postgres import label_of
+from tornado.storage.postgres_address import label_of
 from tornado.storage.postgres_results import PostgresResults, ResultsAddress
 from tornado.storage.postgres_store import put_entries
 
@@ -47,6 +47,12 @@ def test_what_cannot_be_opened_says_why(postgres_server, postgres_url):
         postgres_server.execute("DROP ROLE guest")
     for wrong in ("postgresql://", "postgresql://ann@host/", "postgresql://ann:wr0ng@host:port/loops"):
         refused(InvalidArgument, wrong)
+    for mark in "@/?#":
+        refused(InvalidArgument, f"postgresql://ann:wr0ng{mark}wr0ng@host/loops")
+    address = postgres_server.url(name, user="ann", password="wr0ng")
+    assert 'parameter: "nonsense"' in refused(InvalidArgument, f"{address}?nonsense=1")
+    assert "***" in refused(InvalidArgument, "postgresql://ann:wr0ng@[::1]x/loops")
+    assert "settings in the address" in refused(StoreLocked, f"{address}?sslmode=bogus")
 
 
 def test_a_database_that_can_only_be_read_says_so(postgres_server, postgres_url):

@@ -333,8 +333,13 @@ def test_what_cannot_be_opened_says_why(postgres_server, postgres_url):
         ("postgresql://ann:wr0ng@host/", "names no table"),
         ("postgresql://ann:wr0ng@host//paths", "names no table"),
         ("postgresql://ann:wr0ng@host/loops/paths/more", "names no database"),
-        ("mysql://ann:wr0ng@host/loops/paths", "names no database"),
-        ("postgresql://ann:wr0ng@host:port/loops/paths", "cannot be read"),
+        ("mysql://ann:wr0ng@host/loops/paths", "begins with mysql://, but must with postgresql://"),
+        ("postgresql://ann:wr0ng@host:port/loops/paths", "cannot be read: it has a port that is no number"),
+        ("postgresql://ann:wr0ng@host:99999/loops/paths", "the port 99999, and ports are from 1 to 65535"),
+        *(
+            (f"postgresql://ann:wr0ng{mark}wr0ng@host/loops/paths", "a number sign that stands for itself")
+            for mark in "@/?#"
+        ),
         ("postgresql://ann:wr0ng@[host/loops/paths", "cannot be read"),
         ("postgresql://ann:wr0ng%zz@host/loops/paths", "percent sign"),
         (f"postgresql://ann:wr0ng@host/loops/{'x' * 54}", "may have 53 bytes"),

@@ -463,7 +463,8 @@ class _Job:
         if not self._plan.has_files and (self._plan.kafka is None or self._plan.is_endless):
             return
         where = self._deployment.quarantine.path
-        if rejected == self._feed.records() and self._loop.restored is None:
+        is_empty = self._loop.restored is None and not self._loop.stream.counts()[1]
+        if rejected == self._feed.records() and is_empty:
             say_note(
                 "warning: no record is in: what is written is the answer for nothing",
                 as_json=self._as_json,

@@ -84,5 +84,8 @@ def rescale_command(stream: str, workers: int, url: str, token: str | None, as_j
     else:
         moved = ", ".join(rescaled["streams"])
         pause = f"they stood still for {rescaled['pause_s']:.2f} s"
-        click.echo(f"{moved}: {workers} workers in place of {rescaled['before']}; {pause}", err=True)
+        click.echo(
+            f"{moved}: {workers} {'worker' if workers == 1 else 'workers'} in place of {rescaled['before']}; {pause}",
+            err=True,
+        )
     return ExitCode.DONE

@@ -356,7 +356,10 @@ class AdmissionLog:
             self._store.delete_before(self._line, min(kept))
 
     def _entries(self, version: int, metadata: dict[str, Any], points: Points | None) -> Iterator[LogEntry]:
-        page = self._store.read(self._line, _KEY, version)
+        try:
+            page = self._store.read(self._line, _KEY, version)
+        except StoreCorrupt as error:
+            raise self._corrupt(version, "is not what was written") from error
         if page is None or zlib.crc32(page) != metadata["checksum"]:
             raise self._corrupt(version, "is not what was written" if page is not None else "has no page")
         start = 0

@@ -5,6 +5,7 @@ A request is parsed strictly: a field that nobody declared is refused by name, a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from itertools import islice
@@ -24,6 +25,7 @@ DEADLINE_S = 30.0
 MOST_ENTRIES = 25_000
 # Of more, each would be an object of a kilobyte, and nobody reads them.
 MOST_FAULTS = 1000
+_SHOWN = 40  # characters of what was sent in a message
 
 _STRING_OR_COLON = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|:', re.DOTALL)
 
@@ -444,6 +446,11 @@ def parse_body(model: type[Body], body: bytes, what: str, example: str) -> Body:
             raise _too_many(what, error) from None
         first = error.errors(include_url=False, include_context=False)[0]
         place = [".".join(map(str, first["loc"]))] if first["loc"] else []  # none where all of it is wrong
+        given = first["input"]  # not where all of it is wrong, or something is missing: then it is the body
+        if place and (given is None or isinstance(given, bool | int | float)):
+            first["msg"] += f", and is {json.dumps(given)}"
+        elif place and isinstance(given, str) and len(given) <= _SHOWN:
+            first["msg"] += f", and is {json.dumps(given, ensure_ascii=False)}"
         raise problems.invalid(
             ": ".join([what, *place, first["msg"]]), hint=f"It looks like {example}."
         ) from None

@@ -348,8 +348,12 @@ def stored_page(transaction: Transaction, at: bytes, header: Header, url: str) -
     page = b"".join(_chunks_of(transaction, at, header.size_bytes))
     if len(page) != header.size_bytes or zlib.crc32(page) != header.checksum:
         raise StoreCorrupt(
-            f"the page of key {layout.entry_key(at)!r} at version {layout.entry_version(at)} in {url} is not "
-            f"what was written ({len(page)} of {header.size_bytes} bytes)"
+            f"the page of key {layout.entry_key(at)!r} at version {layout.entry_version(at)} in {url} is not what was written: "
+            + (
+                "its checksum is another"
+                if len(page) == header.size_bytes
+                else f"{len(page)} of {header.size_bytes} bytes are there"
+            )
         )
     return page
 

@@ -19,7 +19,7 @@ LEAST_FREE_SIZE_BYTES = 1 << 20
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_PERMISSION = {errno.EACCES, errno.EPERM, errno.EROFS}
-_NO_FOLDER = {errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP}
+_NO_FOLDER = {errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class FolderOwner:
@@ -83,7 +83,7 @@ class FolderOwner:
 
 def folder_error(folder: Path, error: OSError) -> StoreError | InvalidArgument:
     """Return our error for what the system says of a folder."""
-    reason = f"{folder}: {error.strerror}"
+    reason = f"{folder}: {'it is a file' if error.errno == errno.EEXIST else error.strerror}"
     if error.errno in _NO_ROOM:
         return StoreFull(
             f"no room to open a store in {reason}", hint="Free some space, or choose another disk."

@@ -13,12 +13,11 @@ dead, and has the lock until then: that long it is waited for.
 from __future__ import annotations
 
 import contextlib
-import re
 import secrets
 from collections.abc import Callable, Iterator
 from threading import Condition, RLock
 from typing import Any, Final, Protocol, TypeVar
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import psycopg2
 import psycopg2.errors
@@ -27,6 +26,7 @@ from psycopg2.extensions import make_dsn
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_until
 from ..errors import InvalidArgument, StoreCorrupt, StoreError, StoreFull, StoreLocked, StoreUnreachable
+from .postgres_address import label_of
 from .versioned_store import closed_error
 
 PATIENCE_S: Final = 5.0
@@ -101,7 +101,7 @@ class PostgresDatabase:
             with self._writing:
                 self._connected_writer(is_first=True)
         except psycopg2.Error as error:
-            raise meant(error, "open", self.label) from error
+            raise meant(error, "open the store", self.label) from error
 
     def close(self) -> None:
         """Give the store back. Closing twice is no mistake."""
@@ -269,11 +269,31 @@ class PostgresDatabase:
 
 
 def connected(url: str, *, schema: str | None = SCHEMA) -> Any:
-    """Return a new connection that sees the tables of a schema, left out those of a store; what goes wrong is psycopg2's, see `meant`."""
+    """Return a new connection that sees the tables of a schema, left out those of a store; what goes wrong is psycopg2's, see `meant`.
+
+    Raises
+    ------
+    InvalidArgument
+        When the address has something that libpq does not know.
+    """
     seen = {} if schema is None else {"options": f"-c search_path={schema}"}
-    connection = psycopg2.connect(make_dsn(url, **seen, **_OPTIONS))
+    try:
+        dsn = make_dsn(url, **seen, **_OPTIONS)
+    except psycopg2.ProgrammingError as error:
+        raise InvalidArgument(
+            f"the address of a Postgres database cannot be read: {_without_password(str(error), url)}",
+            hint="Look at the settings behind the question mark.",
+        ) from None  # its text may have the address
+    connection = psycopg2.connect(dsn)
     connection.set_client_encoding("UTF8")
     return connection
+
+
+def _without_password(said: str, url: str) -> str:
+    password = urlsplit(url).password
+    for secret in [url, *([password, unquote(password)] if password else [])]:
+        said = said.replace(secret, "***")
+    return " ".join(said.split())
 
 
 def require_version(cursor: Cursor, label: str) -> None:
@@ -320,6 +340,8 @@ def meant(error: psycopg2.Error, what: str, label: str, *, permission: str = _PE
             return StoreError(told, hint=ENCODING_HINT)
         case psycopg2.errors.QueryCanceled():
             return StoreUnreachable(told, hint=_TIMEOUT)
+    if said.startswith("invalid "):
+        return StoreLocked(told, hint="Look at the settings in the address.")
     if "password authentication failed" in said or "no password supplied" in said or "pg_hba.conf" in said:
         return StoreLocked(told, hint="Look at the user and the password in the address.")
     if "database" in said and "does not exist" in said:
@@ -327,36 +349,6 @@ def meant(error: psycopg2.Error, what: str, label: str, *, permission: str = _PE
     if is_loss(error):
         return StoreUnreachable(told)
     return StoreError(told)
-
-
-def label_of(url: str) -> str:
-    """An address without its password.
-
-    Examples
-    --------
-    >>> label_of("postgresql://ann:secret@db:5433/loops")
-    'postgresql://ann@db:5433/loops'
-    """
-    if re.search("%(?![0-9A-Fa-f]{2})", url):
-        # The library would say so, and show what it stands in: that may be the password.
-        raise InvalidArgument(
-            "the address of a Postgres store has a percent sign without two hexadecimal digits behind it",
-            hint="Write %25 for a percent sign, also in a password.",
-        )
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise InvalidArgument("the address of a Postgres store cannot be read", hint=_VALID) from error
-    name = unquote(parts.path.lstrip("/"))
-    if parts.scheme not in {"postgresql", "postgres"} or not name or "/" in name:
-        raise InvalidArgument("the address of a Postgres store names no database", hint=_VALID)
-    user = f"{quote(unquote(parts.username))}@" if parts.username else ""
-    host = (parts.hostname or "") + (f":{port}" if port else "")
-    return f"postgresql://{user}{host}/{quote(name)}"
-
-
-_VALID: Final = "Use postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
 
 
 def _attempts(clock: Clock, until_s: float) -> Iterator[bool]:
@@ -379,7 +371,11 @@ def is_loss(error: psycopg2.Error) -> bool:
     if isinstance(error, psycopg2.InterfaceError):
         return True
     lasting = ("password", "pg_hba.conf", "does not exist", "permission denied", "disk")
-    is_refused = any(word in said for word in lasting) or (error.pgcode or "").startswith(_REFUSED)
+    is_refused = (
+        said.startswith("invalid ")
+        or any(word in said for word in lasting)
+        or (error.pgcode or "").startswith(_REFUSED)
+    )
     return isinstance(error, psycopg2.OperationalError) and not is_refused
 
 

@@ -12,7 +12,8 @@ import psycopg2
 
 from ..errors import InvalidArgument
 from .history import HistoryEntry, LoopHistory, StoreHistory
-from .postgres import SCHEMA, Cursor, PostgresDatabase, connected, label_of, meant, require_version
+from .postgres import SCHEMA, Cursor, PostgresDatabase, connected, meant, require_version
+from .postgres_address import label_of
 from .postgres_store import CopyRows, PostgresStore, checked_page, put_entries
 from .versioned_store import SCAN_BATCH_KEYS, SCAN_BATCH_SIZE_BYTES, StoreStatistics
 

@@ -18,14 +18,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlunsplit
 
 import psycopg2
 import psycopg2.errors
 from psycopg2.sql import SQL, Composed, Identifier
 
 from ..errors import InvalidArgument, StoreError, StoreLocked
-from .postgres import ENCODING_HINT, LOCK_PATIENCE_S, Cursor, connected, label_of, meant
+from .postgres import ENCODING_HINT, LOCK_PATIENCE_S, Cursor, connected, meant
+from .postgres_address import address_parts, label_of
 
 KEPT_SNAPSHOTS: Final = 10_000
 """How many of the newest rows of ``TABLE_snapshots`` are left; a table does not grow for ever."""
@@ -61,6 +62,7 @@ SELECT relkind, array(
     SELECT pg_relation_filenode(relid) FROM pg_partition_tree(pg_class.oid) ORDER BY relid
 ) FROM pg_class WHERE oid = to_regclass(quote_ident(%(name)s))
 """
+_WHAT: Final = "a table of results"
 _VALID: Final = "Use postgresql://USER:PASSWORD@HOST:PORT/DATABASE/TABLE."
 _PERMISSION: Final = "Let the user create tables in the schema, and temporary ones in the database."
 
@@ -124,14 +126,11 @@ class ResultsAddress:
         >>> ResultsAddress.of("postgresql://ann:secret@db:5433/loops/paths").label
         'postgresql://ann@db:5433/loops/paths'
         """
-        try:
-            parts = urlsplit(url)
-        except ValueError as error:
-            raise InvalidArgument("the address of a table of results cannot be read", hint=_VALID) from error
+        parts = address_parts(url, of=_WHAT, form=_VALID)
         database, _, quoted = parts.path.rstrip("/").rpartition("/")
         table = unquote(quoted)
         if not database.strip("/") or not table or "\x00" in table:
-            raise InvalidArgument("the address of a table of results names no table", hint=_VALID)
+            raise InvalidArgument(f"the address of {_WHAT} names no table", hint=_VALID)
         longest = _LONGEST_NAME_BYTES - len(_SNAPSHOTS)
         if len(table.encode()) > longest:
             raise InvalidArgument(
@@ -139,7 +138,7 @@ class ResultsAddress:
                 hint=f"PostgreSQL cuts off what is longer than {_LONGEST_NAME_BYTES}, and {_SNAPSHOTS} comes behind it.",
             )
         address = urlunsplit(parts._replace(path=database))
-        return cls(address, table, f"{label_of(address)}/{quoted}")
+        return cls(address, table, f"{label_of(address, of=_WHAT, form=_VALID)}/{quoted}")
 
 
 def has_row(vertex: str) -> bool:
@@ -200,7 +199,7 @@ class PostgresResults:
                 self.close()
         if self._connection is not None:
             return
-        with self._as_ours("open"):
+        with self._as_ours("open the table of results"):
             self._connection = connected(self._address.database, schema=None)
             self._require_every_text(self._connection.get_parameter_status("server_encoding"))
             with self._connection.cursor() as cursor:
