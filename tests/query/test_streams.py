@@ -148,7 +148,7 @@ def test_what_cannot_be_started_is_refused_and_nothing_is_there_afterwards(stand
         ({"program": "bfs"}, "a loop to start: stream: Field required"),
         (
             {"program": "bfs", "stream": "roads", "delay_bound": "endless"},
-            "a loop to start: delay_bound: Input should be a valid integer",
+            'a loop to start: delay_bound: Input should be a valid integer, and is "endless"',
         ),
     ],
 )

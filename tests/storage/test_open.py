@@ -156,7 +156,7 @@ def test_a_disk_without_room_for_an_empty_store_is_refused_before_anything_is_ma
 @pytest.mark.parametrize("content", [b"hello", b"\xff" * 100_000], ids=["short", "long"])
 def test_a_file_that_is_no_store_is_left_alone(tmp_path, content):
     (tmp_path / "data.mdb").write_bytes(content)
-    with pytest.raises(StoreCorrupt, match="Move the folder away"):
+    with pytest.raises(StoreCorrupt, match="Begin with a backup of the store"):
         LmdbStore(tmp_path)
     assert (tmp_path / "data.mdb").read_bytes() == content
 
