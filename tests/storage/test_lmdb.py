@@ -323,7 +323,9 @@ def test_a_page_overwritten_on_the_disk_is_corrupt_and_the_others_can_be_read(tm
     content[place] ^= 1
     path.write_bytes(content)
     with LmdbStore(tmp_path) as store:
-        with pytest.raises(StoreCorrupt, match=r"key b'damaged' at version 1.*its checksum is another.*Begin with a backup"):
+        with pytest.raises(
+            StoreCorrupt, match=r"key b'damaged' at version 1.*its checksum is another.*Begin with a backup"
+        ):
             store.read("sssp", b"damaged", 1)
         assert store.read("sssp", b"sound", 1) == b"yes"
 
