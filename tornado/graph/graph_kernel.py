@@ -54,10 +54,10 @@ def find_rows(ids, table, identifiers, rows):
 @nb.njit(cache=True, nogil=True)
 def fill_table(ids, table, rows):
     """Enter rows ``0 .. rows`` into a new, empty table."""
-    mask = np.uint64(table.size - 1)
+    mask = table.size - 1
     for row in range(rows):
         prefetch(table, own_slot(mask, ids[min(row + _ROWS_AHEAD, rows - 1)]))
-        place_row(ids, table, table.size - 1, row)
+        place_row(ids, table, mask, row)
 
 
 @nb.njit(cache=True)

@@ -48,7 +48,8 @@ def next_slot(mask, identifier, looks):
 
     Neither one place after another nor those of the next id: of ids that count up whole stretches are taken.
     """
-    return np.int64(hash_id(np.uint64(identifier) + np.uint64(looks) * _GAMMA) & np.uint64(mask))
+    seed = np.int64(np.uint64(identifier) + np.uint64(looks) * _GAMMA)  # of one type, or it is compiled twice
+    return np.int64(hash_id(seed) & np.uint64(mask))
 
 
 @nb.njit(cache=True)
