@@ -1,5 +1,7 @@
 """Every way to misuse a token is refused, changes nothing, and names the operator."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -223,8 +225,9 @@ def test_a_run_that_stalls_on_a_leaked_token_ends_with_that_report():
         run_threads(keeper, peers=2, patience_s=0.2)
 
 
+@pytest.mark.parametrize("closes_for_s", [0.0, 0.3])
 @pytest.mark.parametrize("leaking", [0, 1])
-def test_who_waits_for_a_worker_that_leaks_a_token_is_not_blamed_for_it(leaking):
+def test_who_waits_for_a_worker_that_leaks_a_token_is_not_blamed_for_it(leaking, closes_for_s, monkeypatch):
     def program(worker):
         def build(scope):
             builder = OperatorBuilder(scope, "forgetful")
@@ -240,6 +243,15 @@ def test_who_waits_for_a_worker_that_leaks_a_token_is_not_blamed_for_it(leaking)
 
         worker.dataflow(build, name="main")
 
+    close = Worker.close
+
+    def close_slowly(worker):
+        try:
+            close(worker)
+        finally:
+            time.sleep(closes_for_s)
+
+    monkeypatch.setattr(Worker, "close", close_slowly)
     for _ in range(5):
         with pytest.raises(TokenMisuse, match=f"worker {leaking} closes while forgetful"):
             run_threads(program, peers=2, patience_s=0.1)

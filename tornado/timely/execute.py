@@ -147,6 +147,7 @@ class _ThreadedRun:
         self.results: dict[int, Any] = {}
         self.failures: list[BaseException] = []
         self.last_active_s = self.clock.monotonic()
+        self._blaming = threading.Lock()
 
     def work(self, index: int) -> None:
         worker = self.workers[index]
@@ -163,6 +164,8 @@ class _ThreadedRun:
                 if last_active_s != self.last_active_s:
                     quiet_s, last_active_s = 0.0, self.last_active_s
                 if quiet_s > self.patience_s and (worker.leaks() or not self._leaks()):
+                    if not self._blaming.acquire(blocking=False):
+                        return  # another one is blamed: it closes, so it holds its token no more, and is about to say so
                     _blame([worker])
                 quiet_s += self._rest(worker)
             self.results[index] = running.result
