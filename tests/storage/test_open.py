@@ -153,6 +153,12 @@ def test_a_disk_without_room_for_an_empty_store_is_refused_before_anything_is_ma
     LmdbStore(tmp_path).close()
 
 
+def test_a_store_where_a_file_is_says_that_it_is_one(tmp_path):
+    (tmp_path / "roads.csv").write_text("1,2\n")
+    with pytest.raises(InvalidArgument, match=r"roads\.csv: it is a file\. Name a folder"):
+        LmdbStore(tmp_path / "roads.csv")
+
+
 @pytest.mark.parametrize("content", [b"hello", b"\xff" * 100_000], ids=["short", "long"])
 def test_a_file_that_is_no_store_is_left_alone(tmp_path, content):
     (tmp_path / "data.mdb").write_bytes(content)

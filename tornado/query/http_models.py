@@ -446,13 +446,12 @@ def parse_body(model: type[Body], body: bytes, what: str, example: str) -> Body:
             raise _too_many(what, error) from None
         first = error.errors(include_url=False, include_context=False)[0]
         place = [".".join(map(str, first["loc"]))] if first["loc"] else []  # none where all of it is wrong
-        given = first["input"]  # not where all of it is wrong, or something is missing: then it is the body
-        if place and (given is None or isinstance(given, bool | int | float)):
-            first["msg"] += f", and is {json.dumps(given)}"
-        elif place and isinstance(given, str) and len(given) <= _SHOWN:
-            first["msg"] += f", and is {json.dumps(given, ensure_ascii=False)}"
+        given = first["input"]  # of what is missing: the object around it
+        is_short = given is None or isinstance(given, int | float)
+        is_short = is_short or (isinstance(given, str) and len(given) <= _SHOWN)
+        said = f", and is {json.dumps(given, ensure_ascii=False)}" if place and is_short else ""
         raise problems.invalid(
-            ": ".join([what, *place, first["msg"]]), hint=f"It looks like {example}."
+            ": ".join([what, *place, first["msg"] + said]), hint=f"It looks like {example}."
         ) from None
 
 

@@ -17,7 +17,6 @@ import secrets
 from collections.abc import Callable, Iterator
 from threading import Condition, RLock
 from typing import Any, Final, Protocol, TypeVar
-from urllib.parse import unquote, urlsplit
 
 import psycopg2
 import psycopg2.errors
@@ -26,7 +25,7 @@ from psycopg2.extensions import make_dsn
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_until
 from ..errors import InvalidArgument, StoreCorrupt, StoreError, StoreFull, StoreLocked, StoreUnreachable
-from .postgres_address import label_of
+from .postgres_address import label_of, without_password
 from .versioned_store import closed_error
 
 PATIENCE_S: Final = 5.0
@@ -281,19 +280,12 @@ def connected(url: str, *, schema: str | None = SCHEMA) -> Any:
         dsn = make_dsn(url, **seen, **_OPTIONS)
     except psycopg2.ProgrammingError as error:
         raise InvalidArgument(
-            f"the address of a Postgres database cannot be read: {_without_password(str(error), url)}",
+            f"the address of a Postgres database cannot be read: {without_password(str(error), url)}",
             hint="Look at the settings behind the question mark.",
         ) from None  # its text may have the address
     connection = psycopg2.connect(dsn)
     connection.set_client_encoding("UTF8")
     return connection
-
-
-def _without_password(said: str, url: str) -> str:
-    password = urlsplit(url).password
-    for secret in [url, *([password, unquote(password)] if password else [])]:
-        said = said.replace(secret, "***")
-    return " ".join(said.split())
 
 
 def require_version(cursor: Cursor, label: str) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from ..errors import InvalidArgument
 
-SCHEMES: Final = frozenset({"postgresql", "postgres"})
+_SCHEMES: Final = frozenset({"postgresql", "postgres"})
 _STORE: Final = "a Postgres store"
 _STORE_FORM: Final = "Use postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
 _ESCAPES: Final = "Write %40 for an at sign, %2F for a slash, %3F for a question mark and %23 for a number sign, also in a password."
@@ -34,6 +34,7 @@ def address_parts(url: str, *, of: str = _STORE, form: str = _STORE_FORM) -> Spl
         It is of no Postgres, or cannot be read in one way only.
     """
     if re.search("%(?![0-9A-Fa-f]{2})", url):
+        # The library would say so, and show what it stands in: that may be the password.
         raise InvalidArgument(
             f"the address of {of} has a percent sign without two hexadecimal digits behind it",
             hint="Write %25 for a percent sign, also in a password.",
@@ -42,7 +43,7 @@ def address_parts(url: str, *, of: str = _STORE, form: str = _STORE_FORM) -> Spl
         parts = urlsplit(url)
     except ValueError as error:
         raise InvalidArgument(f"the address of {of} cannot be read", hint=form) from error
-    if parts.scheme not in SCHEMES:
+    if parts.scheme not in _SCHEMES:
         raise InvalidArgument(
             f"the address of {of} begins with {parts.scheme}://, but must with postgresql://", hint=form
         )
@@ -78,3 +79,11 @@ def label_of(url: str, *, of: str = _STORE, form: str = _STORE_FORM) -> str:
     user = f"{quote(unquote(parts.username))}@" if parts.username else ""
     host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
     return f"postgresql://{user}{host}/{quote(name)}"
+
+
+def without_password(said: str, url: str) -> str:
+    """What the library says of an address, in one line, without the address and its password."""
+    password = urlsplit(url).password or url
+    for secret in (url, password, unquote(password)):
+        said = said.replace(secret, "***")
+    return " ".join(said.split())
