@@ -125,7 +125,10 @@ def recording_source(folder):
             import json
 
             sent = sorted((message for message in messages if message), key=lambda one: one.partition)
-            (folder / f"{batchId}.json").write_text(json.dumps([one.part for one in sent if one.chunks]))
+            # Under its name once it is whole: who waits for it looks at any time.
+            begun = folder / f"{batchId}.begun"
+            begun.write_text(json.dumps([one.part for one in sent if one.chunks]))
+            begun.replace(folder / f"{batchId}.json")
             LoopStreamWriter.commit(self, messages, batchId)
 
     class RecordingSource(LoopDataSource):
