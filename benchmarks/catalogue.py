@@ -155,7 +155,7 @@ CATALOGUE: dict[str, Entry] = {
     "recovery": Entry(recovery.__doc__ or "", _measure_recovery, (20,), ("threads", "processes", "spark")),
     "balance": Entry(balance.__doc__ or "", _measure_balance, (18,)),
     "bases": Entry(bases.__doc__ or "", _measure_bases, (20,), ("threads", "processes", "spark")),
-    "turnover": Entry(turnover.__doc__ or "", _measure_turnover, (16, 18)),
+    "turnover": Entry(turnover.__doc__ or "", _measure_turnover, (16, 18, 20)),
     "topic": Entry(topic.__doc__ or "", _measure_topic, (0,)),
     "pipeline": Entry(pipeline.__doc__ or "", _measure_pipeline, (0,)),
 }

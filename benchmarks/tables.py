@@ -285,7 +285,8 @@ def turnover() -> str:
                 for how in ("the last tenth over the second", "at most, over the least of a tenth")
             ]
         names.append(f"{stream}disk over the base, at most")
-    head, results = ["", "1 M edges", "", "4 M edges", ""], ("turnover-16", "turnover-18")
+    head = ["", "1 M edges", "", "4 M edges", "", "16 M edges", ""]
+    results = ("turnover-16", "turnover-18", "turnover-20")
     rows = [
         [name, *(_cell(result, name, how) for result in results for how in ("", "bound"))] for name in names
     ]
