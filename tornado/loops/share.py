@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..records.edge_batch import EdgeBatch
 from ..records.record_batch import RecordBatch
 
 
@@ -43,3 +45,18 @@ class Share:
     def is_applied(self) -> bool:
         """Whether all of its records are."""
         return self.following == len(self.batch)
+
+    def goes_with(self, other: Share) -> bool:
+        """Whether both have edges of one kind, none of which is applied, so that they can be one."""
+        are_edges = isinstance(self.batch, EdgeBatch) and isinstance(other.batch, EdgeBatch)
+        have_edges = len(self.batch) > 0 and len(other.batch) > 0
+        are_whole = self.following == other.following == 0
+        return are_edges and have_edges and are_whole and self.is_both_ways == other.is_both_ways
+
+    @classmethod
+    def of_several(cls, shares: Sequence[Share]) -> Share:
+        """One that has the records of several that go with each other, in their order, and the version of the last one (a copy)."""
+        first, last = shares[0], shares[-1]
+        batch = first.batch.concat(share.batch for share in shares)
+        mentioned = np.concatenate([share.mentioned for share in shares])
+        return cls(last.version, batch, mentioned, is_both_ways=first.is_both_ways)

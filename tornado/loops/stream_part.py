@@ -25,9 +25,8 @@ from .share import Share
 
 _RECORDS_ALONE = 1 << 13  # applied in one activation, some milliseconds
 _RECORDS_OF_A_BASE = 1 << 17  # nobody has a branch meanwhile, or hears of them one by one
-_RECORDS_BESIDE_BRANCHES = (
-    1 << 9
-)  # they go first: each message between workers costs them an activation of this loop
+# They go first: each message between workers costs them an activation of this loop. Some batches of a thousand go together.
+_RECORDS_BESIDE_BRANCHES = 3 << 9
 _NEW_SHARE = 8  # one in so many records brings a vertex
 _DENSE = (
     16  # times as many rows as records: a share with its edges by sources meets each part of the graph once
@@ -296,6 +295,7 @@ class StreamPart:
                 )  # fewer, since edges came in bulk no more
                 if records_left <= 0 or self.is_behind():
                     return True
+                command = self._next_share(records_left)
                 first = command.following
                 finished = self._apply(command, records_left)
                 records_left -= command.following - first
@@ -320,6 +320,25 @@ class StreamPart:
             self.graph.compact(steps=_COMPACTION_STEPS)
             return self.graph.is_compacting
         return False
+
+    def _next_share(self, records: int) -> Share:
+        """The share that comes next; where small ones wait behind it, all of them as one, since each costs something by itself."""
+        first = self._commands[0]
+        assert isinstance(first, Share)
+        together = list[Share]()
+        left = min(records, _IN_BULK - 1)  # fewer than what counts as coming in bulk
+        for share in self._commands:
+            if not (isinstance(share, Share) and first.goes_with(share) and len(share.batch) <= left):
+                break
+            together.append(share)
+            left -= len(share.batch)
+        if len(together) < 2:
+            return first
+        for _ in together:
+            self._commands.popleft()
+        first = Share.of_several(together)
+        self._commands.appendleft(first)
+        return first
 
     def is_behind(self) -> bool:
         """Whether records wait until the loops have propagated what is in.
