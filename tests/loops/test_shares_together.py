@@ -77,11 +77,35 @@ def test_what_waits_is_applied_together_as_if_one_by_one_and_each_fork_has_what_
     assert together.edges() == alone.edges()
     assert len(together.edges()) > 1_000
     assert sum(together.applied) == sum(alone.applied) == came
-    assert alone.reader.heard >= shared
     assert together.reader.heard < shared / 3
 
 
-def test_vertices_that_come_alone_and_shares_of_other_kinds_keep_their_places():
+def test_vertices_that_only_records_elsewhere_name_are_known_whichever_share_says_so():
+    part = Part(0)
+    owners = PARTITION.owners_of(np.arange(200))
+    own, elsewhere = np.flatnonzero(owners == 0)[:41], np.flatnonzero(owners == 1)[0]
+    for first, second in zip(own[:20], own[20:40], strict=True):
+        part.part.admit(shares_of(EdgeBatch.of([first, second], [own[40], elsewhere]), PARTITION)[0])
+    part.obey()
+    assert part.applied == [20], "all at once"
+    assert part.part.graph.vertices == 41
+
+
+def test_a_share_that_is_applied_in_part_is_continued_before_small_ones_behind_it():
+    part, expected = Part(0), Part(0)
+    part.reader.has_branches = True
+    large = EdgeBatch.of(np.zeros(4_000, np.int64), np.arange(4_000))
+    removed = [EdgeBatch.of([0], [target], op="-") for target in (0, 3_999, 3_999)]
+    for batch in (large, *removed):
+        part.part.admit(shares_of(batch, PARTITION)[0])
+        expected.part.admit(shares_of(batch, PARTITION)[0])
+        expected.obey()
+    part.obey()
+    assert len(part.applied) > 1
+    assert part.edges() == expected.edges()
+
+
+def test_vertices_that_come_alone_keep_their_place():
     part = Part(0)
     one = EdgeBatch.of(np.arange(50), np.arange(50) + 1)
     shares = [

@@ -25,7 +25,7 @@ from .share import Share
 
 _RECORDS_ALONE = 1 << 13  # applied in one activation, some milliseconds
 _RECORDS_OF_A_BASE = 1 << 17  # nobody has a branch meanwhile, or hears of them one by one
-# They go first: each message between workers costs them an activation of this loop. Some batches of a thousand go together.
+# They go first: each message between workers costs them an activation of this loop. Of two workers' batches of a thousand, three.
 _RECORDS_BESIDE_BRANCHES = 3 << 9
 _NEW_SHARE = 8  # one in so many records brings a vertex
 _DENSE = (
@@ -322,7 +322,7 @@ class StreamPart:
         return False
 
     def _next_share(self, records: int) -> Share:
-        """The share that comes next; where small ones wait behind it, all of them as one, since each costs something by itself."""
+        """The share that comes next, with small ones that wait right behind it as one, since each costs something by itself."""
         first = self._commands[0]
         assert isinstance(first, Share)
         together = list[Share]()
@@ -334,9 +334,9 @@ class StreamPart:
             left -= len(share.batch)
         if len(together) < 2:
             return first
+        first = Share.of_several(together)  # which may fail, and nothing is to be lost then
         for _ in together:
             self._commands.popleft()
-        first = Share.of_several(together)
         self._commands.appendleft(first)
         return first
 
